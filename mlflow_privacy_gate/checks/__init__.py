@@ -1,0 +1,1 @@
+"""The check: pull a logged model and its splits, attack, judge, publish."""

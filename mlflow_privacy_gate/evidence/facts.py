@@ -1,0 +1,205 @@
+"""What a test measured, as frozen facts: the content of the signed statement, and the only input of a verdict.
+
+Facts are measurements. Nothing here says pass or fail; that is :func:`mlflow_privacy_gate.policy.judge`'s to say, anew, wherever it is
+needed. Times are timezone-aware UTC datetimes. Rates and AUCs are fractions in [0, 1]. No row and no per-row score is ever a fact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from mlflow_privacy_gate.vocabulary import Membership, SplitOrigin
+
+
+@dataclass(frozen=True)
+class Metric:
+    """One measured number with its 95 % interval.
+
+    ``id`` is ``auc``, ``tpr_at_fpr_0.01``, ``balanced_accuracy``, … ``upper`` is the one-sided 95 % upper bound that
+    ``decide_on: upper`` compares (97.5 % for TPR limits). ``value`` is None where it could not be resolved; ``note`` says why.
+    """
+
+    id: str
+    value: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    upper: float | None = None
+    ci_method: str | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class AttackFacts:
+    """What one attack measured."""
+
+    id: str
+    formula: str
+    metrics: tuple[Metric, ...]
+    rows_left_out: int = 0
+    seed: int | None = None
+    references: int = 0
+    references_origin: str | None = None
+    notes: tuple[str, ...] = ()
+
+    def metric(self, metric_id: str) -> Metric | None:
+        """Return the metric of that id, or None where it was not measured."""
+        return next((metric for metric in self.metrics if metric.id == metric_id), None)
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """An attack that was not run, and why; silence must never be read as resistance."""
+
+    id: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """One side of the test: ``role`` is ``members`` or ``non_members``; ``digest`` is ``rowset-sha256/v1:<hex>``."""
+
+    role: str
+    rows: int
+    rows_used: int
+    digest: str
+    unknown_labels: int = 0
+    source: str | None = None
+    mlflow_name: str | None = None
+    mlflow_digest: str | None = None
+
+
+@dataclass(frozen=True)
+class SplitFacts:
+    """Where the splits came from and what they share.
+
+    ``as_logged``: True when digests equal the logged ones, False when they (or row counts or schema) differ, None when nothing
+    was logged to compare with. ``group_overlap``: groups on both sides, None without a group column. ``shared_rows``: rows
+    (features + label) that stand on both sides, counted over all rows before they were dropped from both; ``shared_rows_expected`` what
+    duplication within the splits alone predicts. ``used_for_tuning``: None when unknown.
+    """
+
+    origin: SplitOrigin
+    membership: Membership = Membership.DECLARED
+    manifest_sha256: str | None = None
+    as_logged: bool | None = None
+    as_logged_note: str | None = None
+    group: str | None = None
+    group_overlap: int | None = None
+    shared_rows: int = 0
+    shared_rows_expected: float = 0.0
+    used_for_tuning: bool | None = None
+
+
+@dataclass(frozen=True)
+class ValidityFacts:
+    """What was measured of the test itself. ``blind_*``: None when the blind baseline was not run."""
+
+    blind_auc: float | None = None
+    blind_ci_low: float | None = None
+    blind_columns: tuple[str, ...] = ()
+    tie_share: float | None = None
+    positive_control_auc: float | None = None
+    positive_control_ci_low: float | None = None
+    unstable_rows: int | None = None
+    smallest_detectable_auc: float | None = None
+    holds_training_rows: str | None = None
+
+
+@dataclass(frozen=True)
+class DifferentialPrivacyClaim:
+    """A claim (epsilon, delta) per ``unit`` from the card; ``sampling_rate``, ``noise_multiplier``, ``steps`` where given."""
+
+    epsilon: float
+    delta: float
+    unit: str | None = None
+    accountant: str | None = None
+    sampling_rate: float | None = None
+    noise_multiplier: float | None = None
+    steps: int | None = None
+
+
+@dataclass(frozen=True)
+class CardClaims:
+    """What the author's card told the gate at the time of the test. ``personal_data`` None = not declared."""
+
+    personal_data: bool | None = None
+    data_categories: tuple[str, ...] = ()
+    max_attack_auc: float | None = None
+    differential_privacy: DifferentialPrivacyClaim | None = None
+
+
+@dataclass(frozen=True)
+class SubgroupFacts:
+    """One subgroup: rows a side, its attack AUC with interval; ``note`` is ``too small`` where it was not judged."""
+
+    column: str
+    group: str
+    rows_members: int
+    rows_non_members: int
+    auc: float | None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    holm_p: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class ToolFacts:
+    """Which tool measured, under which versions, and how the model was isolated (``in-process`` or ``child-process``)."""
+
+    name: str
+    version: str
+    python: str
+    mlflow: str | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    isolation: str = "in-process"
+
+
+@dataclass(frozen=True)
+class PolicyReference:
+    """The policy that stood when the test was made: its file name (never a path) and sha256 of its bytes."""
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One test of one model's bytes: what was measured, on what, with which data, by which tool, under which policy.
+
+    ``kind`` is what the model gives: ``classification``, ``label_only``, ``regression`` or ``density``. ``gating`` names the attacks that were
+    asked to gate at the time (information: the policy in force decides anew). ``outcome`` is what was concluded then (information too).
+    """
+
+    model_uri: str
+    model_digest: str
+    kind: str
+    tested_at: datetime
+    expires_at: datetime
+    nonce: str
+    outcome: str
+    reason_codes: tuple[str, ...]
+    attacks: tuple[AttackFacts, ...]
+    data: tuple[DataFacts, ...]
+    splits: SplitFacts
+    validity: ValidityFacts
+    card: CardClaims
+    tool: ToolFacts
+    policy: PolicyReference
+    registered_model: str | None = None
+    version: str | None = None
+    run_id: str | None = None
+    gating: tuple[str, ...] = ()
+    subgroups: tuple[SubgroupFacts, ...] = ()
+    not_run: tuple[NotRun, ...] = ()
+    limitations: tuple[str, ...] = ()
+
+    def attack(self, attack_id: str) -> AttackFacts | None:
+        """Return what that attack measured, or None where it did not run."""
+        return next((attack for attack in self.attacks if attack.id == attack_id), None)
+
+    def side(self, role: str) -> DataFacts | None:
+        """Return the facts of one side (``members`` or ``non_members``), or None where they are missing."""
+        return next((side for side in self.data if side.role == role), None)

@@ -1,0 +1,1 @@
+"""The gated registry store: ``privacy-gate:<any registry uri>``."""
