@@ -169,7 +169,8 @@ class PolicyReference:
 class Evidence:
     """One test of one model's bytes: what was measured, on what, with which data, by which tool, under which policy.
 
-    ``kind`` is what the model gives: ``classification``, ``label_only``, ``regression`` or ``density``. ``gating`` names the attacks that were
+    ``kind`` is what the model gives: ``classification``, ``label_only``, ``regression`` or ``density``.
+    ``gating`` names the attacks that were
     asked to gate at the time (information: the policy in force decides anew). ``outcome`` is what was concluded then (information too).
     """
 
