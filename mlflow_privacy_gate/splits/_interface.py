@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from mlflow_privacy_gate.vocabulary import SplitOrigin
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from contextlib import AbstractContextManager
     from pathlib import Path
+
+    import pandas as pd
 
     from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 
