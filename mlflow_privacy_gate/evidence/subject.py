@@ -36,7 +36,10 @@ class ResolvedModel:
 
 @dataclass(frozen=True)
 class DatasetInput:
-    """One dataset input of a run as MLflow recorded it (nothing loaded). ``schema`` is MLflow's schema JSON, ``model_id`` its tie if any."""
+    """One dataset input of a run as MLflow recorded it (nothing loaded).
+
+    ``schema`` is MLflow's schema JSON, ``model_id`` its tie if any.
+    """
 
     name: str
     digest: str
