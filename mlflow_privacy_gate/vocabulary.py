@@ -335,6 +335,8 @@ MANIFEST_ARTIFACT = "privacy_gate/splits.json"
 ATTESTATION_TAG = "privacy_gate.attestation"
 ATTESTATION_ARTIFACT = "privacy_gate/attestation.dsse.json"
 VERDICT_TAG = "privacy_gate.verdict"
+# On a run's dataset input: the logged model that this dataset belongs to.
+DATASET_MODEL_TAG = "privacy_gate.model_id"
 
 # MLflow limits, tried on 3.17.2.
 REGISTRY_TAG_LIMIT = 100_000
