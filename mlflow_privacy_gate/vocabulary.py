@@ -81,6 +81,7 @@ class ReasonCode(StrEnum):
     PG401 = "PG401"
     PG402 = "PG402"
     PG403 = "PG403"
+    PG404 = "PG404"
     PG901 = "PG901"
     PG902 = "PG902"
     PG909 = "PG909"
@@ -187,6 +188,11 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ),
         ReasonCode.PG403: Reason(
             "the artifact itself holds training rows", Effect.WARN, "treat the file as a copy of those rows"
+        ),
+        ReasonCode.PG404: Reason(
+            "the card's own margin cannot be used",
+            Effect.INCONCLUSIVE,
+            "lower `max_attack_auc` on the card to the policy's margin, or remove it, and check again",
         ),
         ReasonCode.PG901: Reason(
             "the policy cannot be used",
@@ -321,6 +327,14 @@ class Membership(StrEnum):
     DECLARED = "declared"
 
 
+class ReferenceOrigin(StrEnum):
+    """How reference models were made: a clone of the logged recipe, the manifest's training function, or other logged models."""
+
+    CLONE = "clone"
+    TRAINING_FUNCTION = "training_function"
+    LOGGED_MODELS = "logged_models"
+
+
 class KeyRole(StrEnum):
     """What a key may sign."""
 
@@ -341,6 +355,11 @@ DATASET_MODEL_TAG = "privacy_gate.model_id"
 # MLflow limits, tried on 3.17.2.
 REGISTRY_TAG_LIMIT = 100_000
 ENVELOPE_LIMIT_BYTES = 74_900
+
+
+def tpr_metric_id(fpr: float) -> str:
+    """Return the id under which the TPR at that FPR (a fraction) stands in evidence: ``tpr_at_fpr_0.01``."""
+    return f"tpr_at_fpr_{float(fpr)!r}"
 
 
 def severity_word(attack_auc: float, margin: float) -> str:
