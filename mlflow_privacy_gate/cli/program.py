@@ -1,0 +1,70 @@
+"""The program: its commands, loaded only when called, and how every error becomes a message and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from importlib.metadata import version
+
+import click
+
+from mlflow_privacy_gate.errors import PrivacyGateError
+
+# command -> (module, one line of help): the module is imported only when the command runs, so that --help stays fast.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("demo", "Train two models, check both, and try to promote both: one is refused."),
+    "init": ("init", "Write privacy-gate.yaml and a signing key."),
+    "check": ("check", "Test a logged model and write the result to its card, tags and run."),
+    "verify": ("verify", "Say whether a promotion would be allowed now, and why."),
+    "promote": ("promote", "Check a version, then move it to a stage or alias."),
+    "status": ("status", "Show every version, its verdict, and what production points to."),
+    "policy": ("policy", "Check or show the policy."),
+}
+
+
+class LazyGroup(click.Group):
+    """A click group that imports a command's module only when that command is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Name the commands in the order in which a newcomer needs them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and give one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"mlflow_privacy_gate.cli.{COMMANDS[cmd_name][0]}")
+        command = module.command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands with their lines, importing none of them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.command(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(version("mlflow-privacy-gate"), prog_name="mlflow-privacy-gate")
+def program() -> None:
+    """Test logged models for membership leakage, and refuse promotions that have no valid passing evidence.
+
+    Exit codes: 0 pass or allowed, 1 fail or refused, 2 usage or policy, 3 could not judge, 4 could not look.
+    """
+
+
+def main() -> None:
+    """Run the program; every error of ours ends as a message on stderr and its own exit code, without a traceback."""
+    try:
+        program.main(prog_name="mlflow-privacy-gate", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.ClickException as mistake:
+        mistake.show()
+        sys.exit(mistake.exit_code)
+    except click.Abort:
+        click.echo("Stopped.", err=True)
+        sys.exit(130)
+    except PrivacyGateError as error:
+        click.echo(f"{error.code}: {error.message}" if error.code else error.message, err=True)
+        sys.exit(error.exit_code)
