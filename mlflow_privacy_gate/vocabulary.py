@@ -283,6 +283,13 @@ ATTACKS: Mapping[str, AttackWords] = MappingProxyType(
             Need.LOG_LIKELIHOOD,
             Need.REFERENCE_LIKELIHOOD,
         ),
+        "likelihood_ratio_z": _words(
+            "likelihood_ratio_z/v1",
+            "log-likelihood ratio in standard deviations of the references",
+            "Carlini et al. 2022",
+            Need.LOG_LIKELIHOOD,
+            Need.REFERENCE_LIKELIHOOD,
+        ),
         "calibrated": _words("calibrated/v1", "loss calibrated by reference models", "Watson et al. 2022", _P, _REF),
         "lira_offline": _words("lira_offline/v1", "offline LiRA, one-sided", "Carlini et al. 2022", _P, _REF),
         "lira_offline_two_sided": _words(
@@ -298,7 +305,18 @@ ATTACKS: Mapping[str, AttackWords] = MappingProxyType(
     }
 )
 
-# What a model of each kind is judged by when the policy's gating attacks do not fit what it can say.
+# The score-only attacks that fit what a model of each kind can say. A classifier that gives probabilities is judged by those that the
+# policy names; the others, which can make none of these, by the ones that stand here.
+KIND_ATTACKS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "classification": ("confidence", "loss", "entropy", "modified_entropy", "margin_gap", "correctness"),
+        "label_only": ("correctness",),
+        "regression": ("error",),
+        "density": ("likelihood", "likelihood_ratio"),
+    }
+)
+
+# Other ways in which a model may leak, which this project does not try and every card names as not run.
 NOT_RUN_EVER = ("extraction", "regurgitation", "inversion", "reconstruction", "attribute_inference")
 
 

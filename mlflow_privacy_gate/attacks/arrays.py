@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +10,7 @@ import numpy.typing as npt
 from mlflow_privacy_gate.errors import ObservationError
 
 AnyFloat = npt.NDArray[np.floating[Any]]
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
 _BLOCK_BYTES = 1 << 20
 
 
@@ -18,9 +19,8 @@ def as_floats(values: object, what: str) -> AnyFloat:
 
     Other numbers become float64. ObservationError where values are not numbers, or where a mask or a missing value hides some.
     """
-    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
-        raise ObservationError(f"{what}: {np.ma.count_masked(values)} values are masked; expected a number everywhere")
-    array = np.asarray(values)
+    refuse_masked(values, what)
+    array: npt.NDArray[Any] = np.asarray(values)
     if array.dtype not in (np.float32, np.float64):
         try:
             if array.dtype.kind not in "biufO":
@@ -28,7 +28,12 @@ def as_floats(values: object, what: str) -> AnyFloat:
             array = array.astype(np.float64)
         except (TypeError, ValueError) as exc:
             raise ObservationError(f"{what}: expected numbers, got {type(values).__name__} of {array.dtype}") from exc
-    view = array.view()
+    return read_only(array)
+
+
+def read_only(array: _Array) -> _Array:
+    """Return a view that cannot be written through, so that frozen observations stay as they were made."""
+    view = cast(_Array, array.view())
     view.flags.writeable = False
     return view
 
@@ -40,8 +45,17 @@ def row_blocks(shape: tuple[int, ...]) -> list[slice]:
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
-def refuse_rows(bad: npt.NDArray[np.bool_], what: str, because: str) -> None:
+def refuse_masked(values: object, what: str) -> None:
+    """Raise ObservationError where a masked array hides a value, which numpy would quietly uncover."""
+    if isinstance(values, np.ma.MaskedArray):
+        hidden = int(np.count_nonzero(np.ma.getmaskarray(values)))
+        if hidden:
+            raise ObservationError(f"{what}: {hidden} of {values.size} values are masked; expected a value everywhere")
+
+
+def refuse_rows(bad: npt.ArrayLike, what: str, because: str) -> None:
     """Raise ObservationError naming count and first rows where ``bad`` (n,) is true anywhere."""
+    bad = np.asarray(bad)
     rows = np.flatnonzero(bad)
     if rows.size:
         named = ", ".join(str(row) for row in rows[:5])

@@ -37,6 +37,7 @@ _WHERE: Mapping[str, str] = MappingProxyType(
         "error": "error:scores",
         "likelihood": "likelihood:scores",
         "likelihood_ratio": "likelihood_ratio:scores",
+        "likelihood_ratio_z": "likelihood_ratio:z_scores",
     }
 )
 

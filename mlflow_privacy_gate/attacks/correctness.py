@@ -1,6 +1,7 @@
 """Correct label: a model errs less on rows it was trained on. All that can be seen of a model that shows labels only, and weaker.
 
-Score: 1 where the predicted label is the true one, else 0. Yeom et al. (2018, "Privacy risk in machine learning", adversary 1), the gap attack.
+Score: 1 where the predicted label is the true one, else 0. Yeom et al. (2018, "Privacy risk in machine learning",
+adversary 1).
 """
 
 from __future__ import annotations

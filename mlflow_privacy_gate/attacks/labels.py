@@ -6,11 +6,13 @@ class 1. Reading a column by the label's own value instead turns a leak into a p
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
-from numpy.ma import MaskedArray
 
 from mlflow_privacy_gate.attacks._interface import IntArray
+from mlflow_privacy_gate.attacks.arrays import refuse_masked
 from mlflow_privacy_gate.errors import ObservationError
 
 UNKNOWN = -1
@@ -28,7 +30,7 @@ def columns_of(labels: object, classes: object, *, what: str = "labels") -> IntA
     return np.asarray(right.get_indexer(left), dtype=np.intp)
 
 
-def label_values(labels: object, *, what: str = "labels") -> pd.Index:
+def label_values(labels: object, *, what: str = "labels") -> pd.Index[Any]:
     """Return labels of any accepted shape and type as a flat index without missing values."""
     values = _flat(labels, what)
     missing = np.flatnonzero(np.asarray(values.isna()))
@@ -40,13 +42,12 @@ def label_values(labels: object, *, what: str = "labels") -> pd.Index:
     return values
 
 
-def _flat(labels: object, what: str) -> pd.Index:
+def _flat(labels: object, what: str) -> pd.Index[Any]:
     if isinstance(labels, pd.DataFrame):
         if labels.shape[1] != 1:
             raise ObservationError(f"{what}: expected one column, got {labels.shape[1]}: {list(labels.columns)[:5]}")
         labels = labels.iloc[:, 0]
-    if isinstance(labels, MaskedArray) and np.ma.is_masked(labels):
-        raise ObservationError(f"{what}: {np.ma.count_masked(labels)} of {labels.size} are masked; expected values")
+    refuse_masked(labels, what)
     if not isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
         labels = np.asarray(labels)
         if labels.ndim == 2 and labels.shape[1] == 1:
@@ -55,17 +56,18 @@ def _flat(labels: object, what: str) -> pd.Index:
             raise ObservationError(f"{what}: expected shape (n,) or (n, 1), got {labels.shape}")
     if isinstance(labels.dtype, pd.CategoricalDtype):
         labels = np.asarray(labels)
-    return pd.Index(labels).infer_objects(copy=False)
+    values: pd.Index[Any] = pd.Index(labels).infer_objects(copy=False)
+    return values
 
 
-def _classes_index(classes: object) -> pd.Index:
+def _classes_index(classes: object) -> pd.Index[Any]:
     known = label_values(classes, what="classes")
     if not known.is_unique:
         raise ObservationError(f"classes: {list(known[known.duplicated()][:5])} stand more than once")
     return known
 
 
-def _comparable(values: pd.Index, known: pd.Index) -> tuple[pd.Index, pd.Index]:
+def _comparable(values: pd.Index[Any], known: pd.Index[Any]) -> tuple[pd.Index[Any], pd.Index[Any]]:
     """Bring labels and classes to types that pandas compares by value; booleans equal numbers only among 0 and 1."""
     value_is_bool, known_is_bool = (pd.api.types.is_bool_dtype(index.dtype) for index in (values, known))
     numeric = pd.api.types.is_numeric_dtype

@@ -6,6 +6,8 @@ principles"); its z-score divides by the references' standard deviation (ddof 1)
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
@@ -25,7 +27,7 @@ def scores(observations: Observations) -> FloatArray:
     with np.errstate(invalid="ignore"):
         ratio = target - reference.mean(axis=0)
     refuse_rows(np.isnan(ratio), "log-likelihood ratio", "are infinite under the model and a reference alike")
-    return np.asarray(ratio, dtype=np.float64)
+    return cast(FloatArray, ratio)
 
 
 def z_scores(observations: Observations) -> FloatArray:
@@ -34,7 +36,8 @@ def z_scores(observations: Observations) -> FloatArray:
     if len(reference) < 2:
         raise ObservationError("the z-score of a log-likelihood ratio needs two references or more, got 1")
     refuse_rows(~np.isfinite(reference).all(axis=0), "reference log-likelihood", "are infinite")
-    return scores(observations) / np.maximum(reference.std(axis=0, ddof=1), FLOOR)
+    spread = np.asarray(np.maximum(reference.std(axis=0, ddof=1), FLOOR), dtype=np.float64)
+    return scores(observations) / spread
 
 
 def _both(observations: Observations) -> tuple[FloatArray, FloatArray]:

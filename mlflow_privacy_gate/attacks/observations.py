@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp
 
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
-from mlflow_privacy_gate.attacks.arrays import AnyFloat, as_floats, refuse_rows, row_blocks
+from mlflow_privacy_gate.attacks.arrays import AnyFloat, as_floats, read_only, refuse_rows, row_blocks
 from mlflow_privacy_gate.attacks.distributions import proper_logits, proper_probabilities
 from mlflow_privacy_gate.attacks.labels import UNKNOWN, columns_of, label_values
 from mlflow_privacy_gate.errors import ObservationError
@@ -44,7 +44,7 @@ class Block:
 
     def without_true(self, per_class: FloatArray, fill: float) -> FloatArray:
         """Return a copy of (C, m) in which the entries of each row's own label are ``fill``."""
-        others = per_class.copy()
+        others = np.array(per_class)
         others[self.true_column, np.arange(self.true_column.size)] = fill
         return others
 
@@ -124,7 +124,7 @@ class Observations:
             raise ObservationError(f"predicted labels: got {said.size} for {columns.size} labels")
         _refuse_strangers(columns, labels, known)
         kept = columns != UNKNOWN if classes is not None else np.ones(columns.size, dtype=np.bool_)
-        return cls("label_only", "predicted labels", _frozen(kept), correct=_frozen((said == columns)[kept]))
+        return cls("label_only", "predicted labels", read_only(kept), correct=read_only((said == columns)[kept]))
 
     @classmethod
     def from_predictions(
@@ -143,10 +143,13 @@ class Observations:
         for array, what in ((said, "predictions"), (true, "targets")):
             refuse_rows(~np.isfinite(array).all(axis=1), what, "hold NaN or an infinite value")
         with np.errstate(over="ignore"):
-            residuals = np.abs(said.astype(np.float64) - true)
-        scale = None if output_scale is None else _frozen(np.asarray(output_scale, dtype=np.float64))
+            residuals = np.abs(np.subtract(said, true, dtype=np.float64, order="C"))
+        refuse_rows(
+            ~np.isfinite(residuals).all(axis=1), "predictions", "differ from their targets by more than a double holds"
+        )
+        scale = None if output_scale is None else read_only(np.asarray(output_scale, dtype=np.float64))
         kept = np.ones(len(said), dtype=np.bool_)
-        return cls("regression", "predictions", _frozen(kept), residuals=_frozen(residuals), output_scale=scale)
+        return cls("regression", "predictions", read_only(kept), residuals=read_only(residuals), output_scale=scale)
 
     @classmethod
     def from_log_likelihood(cls, target: object, reference: object | None = None) -> Observations:
@@ -161,7 +164,7 @@ class Observations:
         _refuse_empty(said.size)
         refuse_rows(np.isnan(said), "log-likelihood", "hold NaN")
         kept = np.ones(said.size, dtype=np.bool_)
-        observed = cls("density", "log-likelihood", _frozen(kept), log_likelihood=_frozen(said))
+        observed = cls("density", "log-likelihood", read_only(kept), log_likelihood=read_only(said))
         if reference is None:
             return observed
         others = np.atleast_2d(as_floats(reference, "reference log-likelihood").astype(np.float64))
@@ -170,7 +173,7 @@ class Observations:
                 f"reference log-likelihood: expected shape ({said.size},) or (K, {said.size}), got {others.shape}"
             )
         refuse_rows(np.isnan(others).any(axis=0), "reference log-likelihood", "hold NaN")
-        return replace(observed, reference_log_likelihood=_frozen(others))
+        return replace(observed, reference_log_likelihood=read_only(others))
 
     @property
     def outputs(self) -> int:
@@ -196,13 +199,29 @@ def joined(first: Observations, second: Observations) -> Observations:
     """Put two observations of one model one after the other, as the pool that reference models are drawn from."""
     if (first.kind, first.basis) != (second.kind, second.basis):
         raise ObservationError(f"cannot join {first.kind} by {first.basis} with {second.kind} by {second.basis}")
-    held = ("kept", "true_column", "probabilities", "logits", "correct", "residuals", "log_likelihood")
-    parts = {name: (getattr(first, name), getattr(second, name)) for name in held}
-    merged = {name: _frozen(np.concatenate(pair)) for name, pair in parts.items() if pair[0] is not None}
-    references = first.reference_log_likelihood, second.reference_log_likelihood
-    if references[0] is not None and references[1] is not None:
-        merged["reference_log_likelihood"] = _frozen(np.concatenate(references, axis=1))
+    if str(first.output_scale) != str(second.output_scale):
+        raise ObservationError("cannot join observations whose errors are on different scales")
+    merged: dict[str, Any] = {}
+    for name, axis in _ROWS_OF.items():
+        pair = getattr(first, name), getattr(second, name)
+        if (pair[0] is None) != (pair[1] is None):
+            raise ObservationError(f"cannot join observations of which one alone holds {name.replace('_', ' ')}")
+        if pair[0] is not None:
+            merged[name] = read_only(np.concatenate(pair, axis=axis))
     return replace(first, **merged)
+
+
+# Which axis of each array runs over the rows.
+_ROWS_OF = {
+    "kept": 0,
+    "true_column": 0,
+    "probabilities": 0,
+    "logits": 0,
+    "correct": 0,
+    "residuals": 0,
+    "log_likelihood": 0,
+    "reference_log_likelihood": 1,
+}
 
 
 def _by_logits(scores: object, labels: object, classes: object, basis: str) -> Observations:
@@ -218,8 +237,8 @@ def _classification(
     return Observations(
         "classification",
         basis,
-        _frozen(kept),
-        true_column=_frozen(columns[kept]),
+        read_only(kept),
+        true_column=read_only(columns[kept]),
         probabilities=probabilities,
         logits=logits,
     )
@@ -229,7 +248,7 @@ def _known(given: AnyFloat, columns: IntArray, labels: object, classes: object) 
     """Leave out rows whose label is unknown; no copy where there are none."""
     _refuse_strangers(columns, labels, classes)
     kept = columns != UNKNOWN
-    return _frozen(given if kept.all() else given[kept])
+    return read_only(given if kept.all() else given[kept])
 
 
 def _refuse_strangers(columns: IntArray, labels: object, classes: object) -> None:
@@ -244,13 +263,3 @@ def _refuse_strangers(columns: IntArray, labels: object, classes: object) -> Non
 def _refuse_empty(rows: int) -> None:
     if rows == 0:
         raise ObservationError("observations: no rows; a split without rows cannot be judged")
-
-
-_Array = TypeVar("_Array", bound=np.ndarray[Any, Any])
-
-
-def _frozen(array: _Array) -> _Array:
-    """Return a read-only view, so that frozen observations stay as they were made."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
