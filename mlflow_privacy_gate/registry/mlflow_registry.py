@@ -1,0 +1,162 @@
+"""The real registry port: MLflow's tracking server and model registry, through MLflow's own client."""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import mlflow
+from mlflow import MlflowClient
+from mlflow.entities import Metric
+
+from mlflow_privacy_gate.errors import CouldNotLook
+from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
+from mlflow_privacy_gate.registry import model_folder
+from mlflow_privacy_gate.registry.resolution import resolve
+from mlflow_privacy_gate.registry.stores import said_without_credentials
+from mlflow_privacy_gate.registry.translation import asking
+from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, DATASET_MODEL_TAG, VERDICT_TAG
+
+if TYPE_CHECKING:
+    from mlflow.entities import DatasetInput as MlflowDatasetInput
+
+    from mlflow_privacy_gate.registry._interface import Publication
+
+_T = TypeVar("_T")
+_CONTEXT_TAG = "mlflow.data.context"
+
+
+class MlflowRegistry:
+    """The :class:`~mlflow_privacy_gate.registry._interface.Registry` port on MLflow; URIs default to MLflow's own settings."""
+
+    def __init__(self, tracking_uri: str | None = None, registry_uri: str | None = None) -> None:
+        self._tracking_uri = tracking_uri or mlflow.get_tracking_uri()
+        self._registry_uri = registry_uri or _default_registry_uri(self._tracking_uri)
+        self._opened: MlflowClient | None = None
+
+    @property
+    def client(self) -> MlflowClient:
+        """MLflow's client for these two stores (opened on first use; opening an unusable store is translated)."""
+        if self._opened is None:
+            self._opened = asking(
+                self.describe(), lambda: MlflowClient(tracking_uri=self._tracking_uri, registry_uri=self._registry_uri)
+            )
+        return self._opened
+
+    def describe(self) -> str:
+        """Say which tracking server and registry are asked, without credentials."""
+        tracking = said_without_credentials(self._tracking_uri)
+        registry = said_without_credentials(self._registry_uri)
+        return f"MLflow at {tracking}" if tracking == registry else f"MLflow at {tracking} (registry {registry})"
+
+    def resolve(self, model_uri: str) -> ResolvedModel:
+        """Resolve any model URI once."""
+        return resolve(model_uri, self.client, self.describe())
+
+    def open_model(self, model: ResolvedModel) -> AbstractContextManager[Path]:
+        """Give the folder with the model's exact bytes, in place or downloaded."""
+        return model_folder.opened(model.artifact_uri, tracking_uri=self._tracking_uri, where=self.describe())
+
+    def dataset_inputs(self, model: ResolvedModel) -> tuple[DatasetInput, ...]:
+        """List the dataset inputs of the model's run; empty where there is no run."""
+        run_id = model.run_id
+        if run_id is None:
+            return ()
+        run = self._ask(lambda: self.client.get_run(run_id))
+        return tuple(_dataset_input(given) for given in (run.inputs.dataset_inputs if run.inputs else ()))
+
+    def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:
+        """Read one artifact of the model's run, else of the logged model; None where neither has it."""
+        run_id, model_id = model.run_id, model.model_id
+        folder = posixpath.dirname(path) or None
+        if run_id is not None:
+            listed = self._ask(lambda: self.client.list_artifacts(run_id, folder))
+            if any(item.path == path and not item.is_dir for item in listed):
+                return self._read(f"runs:/{run_id}/{path}")
+        if model_id is not None:
+            listed = self._ask(lambda: self.client.list_logged_model_artifacts(model_id, folder))
+            if any(item.path == path and not item.is_dir for item in listed):
+                return self._read(f"models:/{model_id}/{path}")
+        return None
+
+    def download_artifacts(self, artifact_uri: str) -> AbstractContextManager[Path]:
+        """Give a local copy of any MLflow artifact, deleted afterwards."""
+        return model_folder.downloaded(artifact_uri, tracking_uri=self._tracking_uri, where=self.describe())
+
+    def withdraw(self, model: ResolvedModel) -> None:
+        """Take back an earlier check's verdict, then its attestation; nothing to do for a model that is not registered."""
+        if model.name is None or model.version is None:
+            return
+        name, version = model.name, model.version
+        for tag in (VERDICT_TAG, ATTESTATION_TAG):
+            if model.tags is None or tag in self._ask(lambda: self.client.get_model_version(name, version)).tags:
+                self._ask(partial(self.client.delete_model_version_tag, name, version, tag))
+
+    def publish(self, model: ResolvedModel, publication: Publication) -> None:
+        """Write artifacts, metrics, description, tags, and last of all the verdict; a model without a run gets no artifacts or metrics."""
+        if model.run_id is not None:
+            self._write_artifacts(model.run_id, publication)
+            self._write_metrics(model.run_id, model.model_id, publication)
+        if model.name is None or model.version is None:
+            return
+        name, version, description = model.name, model.version, publication.description
+        if description is not None:
+            self._ask(lambda: self.client.update_model_version(name, version, description))
+        for key, value in publication.tags.items():
+            if key != VERDICT_TAG:
+                self._ask(partial(self.client.set_model_version_tag, name, version, key, value))
+        self._ask(lambda: self.client.set_model_version_tag(name, version, VERDICT_TAG, publication.verdict))
+
+    def _write_artifacts(self, run_id: str, publication: Publication) -> None:
+        with tempfile.TemporaryDirectory(prefix="privacy-gate-") as temporary:
+            for path, content in publication.artifacts.items():
+                folder, name = posixpath.split(path)
+                local = Path(temporary) / name
+                local.write_bytes(content)
+                self._ask(partial(self.client.log_artifact, run_id, str(local), folder or None))
+
+    def _write_metrics(self, run_id: str, model_id: str | None, publication: Publication) -> None:
+        now = int(time.time() * 1000)
+        metrics = [
+            Metric(key, value, now, 0, model_id=model_id, run_id=run_id) for key, value in publication.metrics.items()
+        ]
+        if metrics:
+            self._ask(lambda: self.client.log_batch(run_id, metrics=metrics))
+
+    def _read(self, artifact_uri: str) -> bytes:
+        with self.download_artifacts(artifact_uri) as path:
+            return path.read_bytes()
+
+    def _ask(self, question: Callable[[], _T]) -> _T:
+        return asking(
+            self.describe(), question, missing=lambda message: CouldNotLook(f"{self.describe()} says: {message}")
+        )
+
+
+def _default_registry_uri(tracking_uri: str) -> str:
+    """Return the registry MLflow would use: the one that was set, else the tracking server's own."""
+    set_or_derived = mlflow.get_registry_uri()
+    return tracking_uri if set_or_derived == mlflow.get_tracking_uri() else set_or_derived
+
+
+def _dataset_input(given: MlflowDatasetInput) -> DatasetInput:
+    tags = {tag.key: tag.value for tag in given.tags}
+    profile = json.loads(given.dataset.profile) if given.dataset.profile else {}
+    rows = profile.get("num_rows") if isinstance(profile, dict) else None
+    return DatasetInput(
+        name=given.dataset.name,
+        digest=given.dataset.digest,
+        context=tags.get(_CONTEXT_TAG),
+        source_type=given.dataset.source_type,
+        source=given.dataset.source,
+        schema=given.dataset.schema,
+        num_rows=rows if isinstance(rows, int) else None,
+        model_id=tags.get(DATASET_MODEL_TAG),
+    )
