@@ -1,1 +1,83 @@
 """Statistics of an attack: exact AUC, intervals, TPR at low FPR, power. Pure functions of arrays, usable without MLflow."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.stats.auc import attack_auc, delong_interval
+    from mlflow_privacy_gate.stats.bootstrap import bootstrap_intervals
+    from mlflow_privacy_gate.stats.low_fpr import tpr_at_fpr, tpr_upper_bound
+    from mlflow_privacy_gate.stats.multiplicity import holm, max_auc_interval
+    from mlflow_privacy_gate.stats.power import minimum_rows, rows_needed, smallest_detectable_auc
+    from mlflow_privacy_gate.stats.rank_test import rank_test
+    from mlflow_privacy_gate.stats.results import (
+        AttackSummary,
+        BalancedAccuracy,
+        BootstrapIntervals,
+        Interval,
+        RankTest,
+        RocPoints,
+        TprAtFpr,
+    )
+    from mlflow_privacy_gate.stats.roc import balanced_accuracy, roc_points
+    from mlflow_privacy_gate.stats.scores import tie_share
+    from mlflow_privacy_gate.stats.summary import summarise
+
+_ROOM = "mlflow_privacy_gate.stats"
+_EXPORTS = {
+    "AttackSummary": f"{_ROOM}.results",
+    "BalancedAccuracy": f"{_ROOM}.results",
+    "BootstrapIntervals": f"{_ROOM}.results",
+    "Interval": f"{_ROOM}.results",
+    "RankTest": f"{_ROOM}.results",
+    "RocPoints": f"{_ROOM}.results",
+    "TprAtFpr": f"{_ROOM}.results",
+    "attack_auc": f"{_ROOM}.auc",
+    "balanced_accuracy": f"{_ROOM}.roc",
+    "bootstrap_intervals": f"{_ROOM}.bootstrap",
+    "delong_interval": f"{_ROOM}.auc",
+    "holm": f"{_ROOM}.multiplicity",
+    "max_auc_interval": f"{_ROOM}.multiplicity",
+    "minimum_rows": f"{_ROOM}.power",
+    "rank_test": f"{_ROOM}.rank_test",
+    "roc_points": f"{_ROOM}.roc",
+    "rows_needed": f"{_ROOM}.power",
+    "smallest_detectable_auc": f"{_ROOM}.power",
+    "summarise": f"{_ROOM}.summary",
+    "tie_share": f"{_ROOM}.scores",
+    "tpr_at_fpr": f"{_ROOM}.low_fpr",
+    "tpr_upper_bound": f"{_ROOM}.low_fpr",
+}
+
+__all__ = [
+    "AttackSummary",
+    "BalancedAccuracy",
+    "BootstrapIntervals",
+    "Interval",
+    "RankTest",
+    "RocPoints",
+    "TprAtFpr",
+    "attack_auc",
+    "balanced_accuracy",
+    "bootstrap_intervals",
+    "delong_interval",
+    "holm",
+    "max_auc_interval",
+    "minimum_rows",
+    "rank_test",
+    "roc_points",
+    "rows_needed",
+    "smallest_detectable_auc",
+    "summarise",
+    "tie_share",
+    "tpr_at_fpr",
+    "tpr_upper_bound",
+]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _EXPORTS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_EXPORTS[name]), name)
