@@ -7,16 +7,12 @@ Watson, Guo, Cormode and Sablayrolles, *On the Importance of Difficulty Calibrat
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.moments import row_moments
-
-if TYPE_CHECKING:
-    from mlflow_privacy_gate.attacks.observations import Observations
-    from mlflow_privacy_gate.attacks.references import References
+from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.references import References, target_loss
 
 VARIANCE_FLOOR = 0.01
 

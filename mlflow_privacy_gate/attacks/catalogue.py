@@ -37,6 +37,11 @@ _WHERE: Mapping[str, str] = MappingProxyType(
         "error": "error:scores",
         "likelihood": "likelihood:scores",
         "likelihood_ratio": "likelihood_ratio:scores",
+        "calibrated": "calibrated:scores",
+        "lira_offline": "lira:offline_scores",
+        "lira_offline_two_sided": "lira:offline_two_sided_scores",
+        "lira_online": "lira:online_scores",
+        "rmia": "rmia:scores",
         "likelihood_ratio_z": "likelihood_ratio:z_scores",
     }
 )

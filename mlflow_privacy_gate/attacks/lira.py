@@ -1,27 +1,23 @@
 """The likelihood-ratio attacks (LiRA): is this loss score likelier from models that saw the row, or from models that did not?
 
-With normal fits N(μ_out, σ_out) and N(μ_in, σ_in) to a row's reference scores and s its score under the target:
+With normal fits N(mean_out, sd_out) and N(mean_in, sd_in) to a row's reference scores and s its score under the target:
 
-- ``lira_offline``: z = (s - μ_out) / σ_out, in the order of the paper's one-sided Φ(z) (equation 4), which saturates beyond z = 8.3;
-- ``lira_offline_two_sided``: -log N(s; μ_out, σ_out), what the authors' code computes; it also scores a row far *below* μ_out high;
-- ``lira_online``: log N(s; μ_in, σ_in) - log N(s; μ_out, σ_out).
+- ``lira_offline``: z = (s - mean_out) / sd_out, in the order of the paper's one-sided Φ(z) (equation 4), which saturates beyond z = 8.3;
+- ``lira_offline_two_sided``: -log N(s; mean_out, sd_out), what the authors' code computes; it also scores a row far *below* mean_out high;
+- ``lira_online``: log N(s; mean_in, sd_in) - log N(s; mean_out, sd_out).
 
 Carlini, Chien, Nasr, Song, Terzis and Tramèr, *Membership Inference Attacks From First Principles*, IEEE S&P 2022.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray
 from mlflow_privacy_gate.attacks.moments import Moments, row_moments
+from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.references import References, target_loss
 from mlflow_privacy_gate.errors import CouldNotJudge
-
-if TYPE_CHECKING:
-    from mlflow_privacy_gate.attacks.observations import Observations
-    from mlflow_privacy_gate.attacks.references import References
 
 # Below this many models a row's own spread is too noisy, and one pooled over all rows does better (Carlini et al., section VI).
 ROW_SPREAD_FROM = 64
@@ -31,7 +27,7 @@ _HALF_LOG_TWO_PI = 0.5 * float(np.log(2 * np.pi))
 
 
 def offline(target: FloatArray, references: References) -> FloatArray:
-    """Give z = (s - μ_out) / σ_out for ``loss`` scores (n,); NaN where fewer than two models were trained without the row."""
+    """Give z = (s - mean_out) / sd_out for ``loss`` scores (n,); NaN where fewer than two models were trained without the row."""
     rows = references.enough_out
     out = row_moments(references.scores, ~references.in_mask)
     z = (target - out.mean) / _sigma(out, rows, references.count)
@@ -39,7 +35,7 @@ def offline(target: FloatArray, references: References) -> FloatArray:
 
 
 def offline_two_sided(target: FloatArray, references: References) -> FloatArray:
-    """Give -log N(s; μ_out, σ_out) for ``loss`` scores (n,); NaN where fewer than two models were trained without the row."""
+    """Give -log N(s; mean_out, sd_out) for ``loss`` scores (n,); NaN where fewer than two models were trained without the row."""
     rows = references.enough_out
     out = row_moments(references.scores, ~references.in_mask)
     return np.where(rows, -_log_normal(target, out, _sigma(out, rows, references.count)), np.nan)
@@ -52,7 +48,9 @@ def online(target: FloatArray, references: References) -> FloatArray:
     """
     rows = references.enough_out & references.enough_in
     if not rows.any():
-        raise CouldNotJudge("lira_online: no row has two reference models trained with it and two without; use more references")
+        raise CouldNotJudge(
+            "lira_online: no row has two reference models trained with it and two without; use more references"
+        )
     with_row = row_moments(references.scores, references.in_mask)
     without = row_moments(references.scores, ~references.in_mask)
     likelihood_in = _log_normal(target, with_row, _sigma(with_row, rows, references.count))

@@ -7,38 +7,52 @@ and one of membership; a reference's probabilities are never kept whole.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
-from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray
+from mlflow_privacy_gate.attacks import loss
+from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
+from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.errors import ObservationError
-
-if TYPE_CHECKING:
-    from mlflow_privacy_gate.attacks.observations import Observations
 
 # 40 % of a forest's loss scores are infinite, and inf - inf is no number: whatever is subtracted or averaged is clipped first.
 PROBABILITY_FLOOR = 1e-6
 LOSS_LIMIT = float(np.log1p(-PROBABILITY_FLOOR) - np.log(PROBABILITY_FLOOR))
+CLIPPING_NOTE = f"probabilities clipped to [{PROBABILITY_FLOOR:g}, 1 - {PROBABILITY_FLOOR:g}]"
 # One model that did not see a row gives no spread.
 FEWEST_MODELS = 2
-SHADOW_PROBABILITIES = 3
+TOP_PROBABILITIES = 3
 
 ORIGINS = ("clone", "function", "models")
 
 
 @dataclass(frozen=True)
-class ShadowFeatures:
-    """What the shadow attack learns from: the ``top`` three probabilities, sorted, (K, n, 3) float32, and ``correct`` (K, n) bool.
+class Posteriors:
+    """What the shadow attack learns from: the ``top`` three probabilities, largest first, (…, n, 3) float32, and ``correct`` (…, n) bool.
 
     With two classes the third probability is 0.
     """
 
     top: npt.NDArray[np.float32]
     correct: BoolArray
+
+    @classmethod
+    def empty(cls, shape: tuple[int, ...]) -> Posteriors:
+        """Make room for the posteriors of ``shape`` models and rows."""
+        return cls(np.zeros((*shape, TOP_PROBABILITIES), dtype=np.float32), np.zeros(shape, dtype=np.bool_))
+
+    @classmethod
+    def of(cls, observations: Observations) -> Posteriors:
+        """Take from a classifier's observations what the shadow attack learns from."""
+        found = cls.empty((observations.n,))
+        for block in observations.blocks():
+            ordered = np.sort(block.probabilities, axis=0)[::-1][:TOP_PROBABILITIES]
+            found.top[block.rows, : len(ordered)] = ordered.T
+            found.correct[block.rows] = block.probabilities.argmax(axis=0) == block.true_column
+        return found
 
 
 @dataclass(frozen=True)
@@ -47,15 +61,16 @@ class References:
 
     ``scores`` (K, n) float64: the ``loss`` score of each row, in [-13.8, 13.8] when it came from probabilities clipped to
     [1e-6, 1 - 1e-6]. ``in_mask`` (K, n) bool: True where that model was trained on the row. ``origin``: ``clone`` of the logged
-    estimator, training ``function``, or foreign ``models``. ``seed``: None where the models were trained elsewhere. ``shadow`` is kept
-    on request. ``notes``: sentences for the evidence. ObservationError where the matrices do not fit or hold NaN or infinity.
+    estimator, training ``function``, or foreign ``models``. ``seed``: None where the models were trained elsewhere. ``posteriors``
+    (K, n, …) are kept on request, for the shadow attack. ``notes``: sentences for the evidence. ObservationError where the matrices
+    do not fit or hold NaN or infinity.
     """
 
     scores: FloatArray
     in_mask: BoolArray
     origin: str
     seed: int | None = None
-    shadow: ShadowFeatures | None = None
+    posteriors: Posteriors | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -100,20 +115,52 @@ class References:
         """Which rows (n,) at least two models were trained with; the others are left out of the online attacks."""
         return np.asarray(self.in_mask.sum(axis=0) >= FEWEST_MODELS)
 
-    def take(self, rows: npt.NDArray[np.intp] | BoolArray) -> References:
+    @classmethod
+    def from_observations(
+        cls,
+        observations: Sequence[Observations],
+        in_mask: BoolArray,
+        *,
+        origin: str = "models",
+        seed: int | None = None,
+    ) -> References:
+        """Build references from models that are there already: what each says of the same n rows, and which rows it was trained on.
+
+        ``in_mask`` (K, n) bool. Each model must know the label of every row; ObservationError where one does not.
+        """
+        for index, one in enumerate(observations):
+            if one.unknown_labels:
+                raise ObservationError(
+                    f"references: reference {index + 1} does not know the labels of {one.unknown_labels} of {one.kept.size} rows"
+                )
+        scores = np.stack([clipped_loss(one) for one in observations])
+        posteriors = [Posteriors.of(one) for one in observations]
+        top, correct = np.stack([one.top for one in posteriors]), np.stack([one.correct for one in posteriors])
+        return cls(scores, in_mask, origin, seed, Posteriors(top, correct), (CLIPPING_NOTE,))
+
+    def take(self, rows: IntArray | BoolArray) -> References:
         """Give the references of some rows only, in the order asked for."""
-        shadow = self.shadow and ShadowFeatures(self.shadow.top[:, rows], self.shadow.correct[:, rows])
-        return References(self.scores[:, rows], self.in_mask[:, rows], self.origin, self.seed, shadow, self.notes)
+        kept = self.posteriors and Posteriors(self.posteriors.top[:, rows], self.posteriors.correct[:, rows])
+        return replace(self, scores=self.scores[:, rows], in_mask=self.in_mask[:, rows], posteriors=kept)
 
 
-def clipped(loss: npt.ArrayLike) -> FloatArray:
-    """Clip ``loss`` scores to those of the probabilities 1e-6 and 1 - 1e-6, float64; NaN stays NaN."""
-    return np.clip(np.asarray(loss, dtype=np.float64), -LOSS_LIMIT, LOSS_LIMIT)
+def clipped_loss(observations: Observations) -> FloatArray:
+    """Score n rows by ``loss``, clipped to the scores of the probabilities 1e-6 and 1 - 1e-6, float64 (n,)."""
+    return np.clip(loss.scores(observations), -LOSS_LIMIT, LOSS_LIMIT)
 
 
-def probability_of_label(loss: npt.ArrayLike) -> FloatArray:
-    """Turn ``loss`` scores into the clipped probability of the true label, float64."""
-    return np.clip(expit(np.asarray(loss, dtype=np.float64)), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+def target_loss(observations: Observations, references: References) -> FloatArray:
+    """Score the target's n rows as the references' were scored; ObservationError where the references are of other rows."""
+    if observations.n != references.n:
+        raise ObservationError(
+            f"references: they score {references.n} rows, the target {observations.n}; both must be of the same rows in one order"
+        )
+    return clipped_loss(observations)
+
+
+def probability_of_label(scores: FloatArray) -> FloatArray:
+    """Turn ``loss`` scores into probabilities of the row's own label, within [1e-6, 1 - 1e-6]."""
+    return np.clip(np.asarray(expit(scores), dtype=np.float64), PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
 
 
 def _some(indices: npt.NDArray[np.intp]) -> str:

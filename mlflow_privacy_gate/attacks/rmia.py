@@ -1,7 +1,7 @@
 """Relative membership inference (``rmia``): does the row gain more from this model than other rows of the population do?
 
 A row's ratio is p(x) / p̄(x), its probability under the target over what it gets from reference models. The attack AUC is taken on
-that ratio. The share of population rows z with ratio(x) ≥ γ · ratio(z) is the paper's score and is reported beside it: with the
+that ratio. The share of population rows z with ratio(x) ≥ gamma · ratio(z) is the paper's score and is reported beside it: with the
 non-members for population it counts each of them against itself, which leans towards passing.
 
 Zarifzadeh, Liu and Shokri, *Low-Cost High-Power Membership Inference Attacks*, ICML 2024 (equations 9 and 10).
@@ -9,18 +9,13 @@ Zarifzadeh, Liu and Shokri, *Low-Cost High-Power Membership Inference Attacks*, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.moments import row_moments
-from mlflow_privacy_gate.attacks.references import probability_of_label
+from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.references import References, probability_of_label, target_loss
 from mlflow_privacy_gate.errors import ObservationError
-
-if TYPE_CHECKING:
-    from mlflow_privacy_gate.attacks.observations import Observations
-    from mlflow_privacy_gate.attacks.references import References
 
 GAMMA = 1.0
 OFFLINE_SLOPE = 0.3
@@ -47,7 +42,7 @@ def offline_ratios(target: FloatArray, references: References, *, slope: float =
 
 
 def share_outdone(ratios: FloatArray, population: FloatArray, *, gamma: float = GAMMA) -> FloatArray:
-    """Give for each ratio (n,) the share of ``population`` ratios (m,) it outdoes: those z with ratio ≥ γ · z, a fraction in [0, 1].
+    """Give for each ratio (n,) the share of ``population`` ratios (m,) it outdoes: those z with ratio ≥ gamma · z, a fraction in [0, 1].
 
     NaN stays NaN; NaN in the population is left out. Memory is linear in n + m. ObservationError for an empty population.
     """
