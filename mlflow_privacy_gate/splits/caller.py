@@ -1,0 +1,96 @@
+"""Splits that the caller hands in, held against what the run's manifest says was logged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.evidence.rowset import rowset_digest
+from mlflow_privacy_gate.evidence.subject import ResolvedModel
+from mlflow_privacy_gate.splits._interface import Split, Splits
+from mlflow_privacy_gate.splits.access import SourceAccess
+from mlflow_privacy_gate.splits.columns import column_kinds, conform
+from mlflow_privacy_gate.splits.loading import LoadedSide, compare_frame, load_logged
+from mlflow_privacy_gate.splits.manifest import LoggedSplit
+from mlflow_privacy_gate.splits.manifest_source import differences, logged_side, read_manifest, used_for_tuning
+from mlflow_privacy_gate.splits.readers import readings
+from mlflow_privacy_gate.splits.tables import as_frame
+from mlflow_privacy_gate.splits.target import target_column
+from mlflow_privacy_gate.vocabulary import SplitOrigin
+
+
+class CallerSource:
+    """Gives the caller's own members and non-members (tables, paths or URIs)."""
+
+    origin = SplitOrigin.CALLER
+
+    def __init__(
+        self,
+        members: object,
+        non_members: object,
+        access: SourceAccess,
+        *,
+        target: str | None = None,
+        input_columns: Sequence[str] | None = None,
+    ) -> None:
+        self._members = members
+        self._non_members = non_members
+        self._access = access
+        self._target = target
+        self._input_columns = input_columns
+
+    def find(self, model: ResolvedModel) -> Splits:
+        """Give the caller's splits; ``as_logged`` says whether both are, whole, what the run's manifest names (None: no manifest)."""
+        found = read_manifest(self._access.artifacts, model)
+        if found is None:
+            return self._unlogged()
+        manifest, sha256 = found
+        members = self._compare(self._members, manifest.members, "members")
+        non_members = self._compare(self._non_members, manifest.non_members, "non-members")
+        target, notes = target_column(
+            list(manifest.members.columns),
+            asked=self._target,
+            logged=manifest.target,
+            input_columns=self._input_columns,
+        )
+        return Splits(
+            members=logged_side(members, manifest.members, source=_named(self._members)),
+            non_members=logged_side(non_members, manifest.non_members, source=_named(self._non_members)),
+            target=target,
+            origin=self.origin,
+            group=manifest.group,
+            manifest_sha256=sha256,
+            as_logged=members.difference is None and non_members.difference is None,
+            as_logged_note=differences(members, non_members),
+            used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
+            notes=notes,
+        )
+
+    def _compare(self, given: object, logged: LoggedSplit, role: str) -> LoadedSide:
+        source = _named(given)
+        if source is not None:
+            return load_logged(logged, self._access, role=role, source=source)
+        return compare_frame(given, logged, role=role)
+
+    def _unlogged(self) -> Splits:
+        members, non_members = self._load(self._members, "members"), self._load(self._non_members, "non-members")
+        columns = [name for name in members.frame.columns if name in non_members.frame.columns]
+        target, notes = target_column(columns, asked=self._target, input_columns=self._input_columns)
+        return Splits(members, non_members, target, self.origin, notes=notes)
+
+    def _load(self, given: object, role: str) -> Split:
+        source = _named(given)
+        if source is None:
+            frame = as_frame(given, what=role)
+        else:
+            with self._access.open(source) as path:
+                frame = as_frame(next(readings(path, max_rows=self._access.max_rows)), what=role)
+        if frame.empty:
+            raise SplitsUnavailable(f"{role}: no rows in what was handed in")
+        frame = conform(frame, column_kinds(frame))
+        return Split(frame, rowset_digest(frame), source)
+
+
+def _named(given: object) -> str | None:
+    return str(given) if isinstance(given, (str, Path)) else None

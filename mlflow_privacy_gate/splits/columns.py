@@ -1,0 +1,89 @@
+"""What kind of value each column of a logged split holds, so that a text file can be read back as the very same table."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Literal, TypeAlias, cast
+
+import pandas as pd
+
+Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "datetime", "other"]
+
+_EXACT_IN_FLOAT = 2**53
+_INFERRED: Mapping[str, Kind] = {
+    "string": "text",
+    "boolean": "boolean",
+    "integer": "integer",
+    "floating": "number",
+    "mixed-integer-float": "number",
+    "datetime": "datetime",
+    "datetime64": "datetime",
+}
+_MLFLOW_TYPES: Mapping[str, Kind] = {
+    "integer": "integer",
+    "long": "integer",
+    "float": "number",
+    "double": "number",
+    "boolean": "boolean",
+    "string": "text",
+    "datetime": "datetime",
+}
+
+
+def column_kinds(frame: pd.DataFrame) -> dict[str, Kind]:
+    """Return the kind of every column by name, in the frame's order; a categorical has the kind of its categories."""
+    return {str(name): _kind(frame[name]) for name in frame.columns}
+
+
+def _kind(values: pd.Series) -> Kind:
+    dtype = values.dtype
+    if isinstance(dtype, pd.CategoricalDtype):
+        return _kind(dtype.categories.to_series())
+    for kind, test in (
+        ("boolean", pd.api.types.is_bool_dtype),
+        ("integer", pd.api.types.is_integer_dtype),
+        ("number", pd.api.types.is_float_dtype),
+        ("datetime", pd.api.types.is_datetime64_any_dtype),
+    ):
+        if test(dtype):
+            return cast(Kind, kind)
+    return _INFERRED.get(pd.api.types.infer_dtype(values, skipna=True), "other")
+
+
+def kinds_of_mlflow_schema(schema: str | None) -> dict[str, Kind] | None:
+    """Return the kinds that MLflow's dataset schema (JSON) names, or None where it names no columns."""
+    if not schema:
+        return None
+    columns = json.loads(schema).get("mlflow_colspec")
+    if not columns or any("name" not in column for column in columns):
+        return None
+    return {str(column["name"]): _MLFLOW_TYPES.get(str(column.get("type")), "other") for column in columns}
+
+
+def conform(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
+    """Return the logged columns only, in the logged order, with dates and booleans read as such where nothing is lost by it."""
+    return pd.concat([_conformed(frame[name], kind) for name, kind in kinds.items()], axis="columns")
+
+
+def _conformed(values: pd.Series, kind: Kind) -> pd.Series:
+    if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(values.dtype):
+        try:
+            return pd.to_datetime(values, format="ISO8601")
+        except (ValueError, TypeError):
+            return values
+    if kind == "boolean" and pd.api.types.is_numeric_dtype(values.dtype) and values.isin([0, 1]).all():
+        return values.astype("bool")
+    return plain_integers(values)
+
+
+def plain_integers(values: pd.Series) -> pd.Series:
+    """Return a nullable integer column as plain integers, or as float64 with NaN, wherever every value survives that."""
+    if not isinstance(values.dtype, (pd.Int64Dtype, pd.UInt64Dtype)):
+        return values
+    if not values.isna().any():
+        whole = "uint64" if isinstance(values.dtype, pd.UInt64Dtype) else "int64"
+        return pd.Series(values.to_numpy(dtype=whole), name=values.name)
+    known = values.dropna()
+    exact = known.empty or (known.max() <= _EXACT_IN_FLOAT and known.min() >= -_EXACT_IN_FLOAT)
+    return pd.Series(values.to_numpy(dtype="float64", na_value=float("nan")), name=values.name) if exact else values

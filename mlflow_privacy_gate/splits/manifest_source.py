@@ -1,0 +1,95 @@
+"""Splits from the manifest that ``log_splits`` left beside the run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.evidence.subject import ResolvedModel
+from mlflow_privacy_gate.splits._interface import LoggedArtifacts, Split, Splits
+from mlflow_privacy_gate.splits.access import SourceAccess
+from mlflow_privacy_gate.splits.contexts import TUNING, normalised
+from mlflow_privacy_gate.splits.loading import LoadedSide, load_logged
+from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of, manifest_sha256
+from mlflow_privacy_gate.splits.target import target_column
+from mlflow_privacy_gate.vocabulary import SplitOrigin
+
+
+class ManifestSource:
+    """Finds splits by their manifest and loads them from the sources it names."""
+
+    origin = SplitOrigin.MANIFEST
+
+    def __init__(
+        self, access: SourceAccess, *, target: str | None = None, input_columns: Sequence[str] | None = None
+    ) -> None:
+        self._access = access
+        self._target = target
+        self._input_columns = input_columns
+
+    def find(self, model: ResolvedModel) -> Splits | None:
+        """Give the splits as logged, None where the run has no manifest; SplitsUnavailable where a source cannot be loaded."""
+        found = read_manifest(self._access.artifacts, model)
+        if found is None:
+            return None
+        manifest, sha256 = found
+        target, notes = target_column(
+            list(manifest.members.columns),
+            asked=self._target,
+            logged=manifest.target,
+            input_columns=self._input_columns,
+        )
+        members = load_logged(manifest.members, self._access, role="members")
+        non_members = load_logged(manifest.non_members, self._access, role="non-members")
+        return Splits(
+            members=logged_side(members, manifest.members),
+            non_members=logged_side(non_members, manifest.non_members),
+            target=target,
+            origin=self.origin,
+            group=manifest.group,
+            manifest_sha256=sha256,
+            as_logged=members.difference is None and non_members.difference is None,
+            as_logged_note=differences(members, non_members),
+            used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
+            notes=notes,
+        )
+
+
+def read_manifest(artifacts: LoggedArtifacts, model: ResolvedModel) -> tuple[SplitManifest, str] | None:
+    """Return the model's manifest and its sha256, or None; SplitsUnavailable where it is another model's or unreadable."""
+    for folder in dict.fromkeys((folder_of(model.model_id), folder_of(None))):
+        path = f"{folder}/splits.json"
+        text = artifacts.read_artifact(model, path)
+        if text is None:
+            continue
+        manifest = SplitManifest.from_json(text, where=path)
+        if manifest.model_id is not None and model.model_id is not None and manifest.model_id != model.model_id:
+            raise SplitsUnavailable(
+                f"{path} of run {model.run_id} is for model {manifest.model_id}, not for {model.model_id}; log this model's "
+                f"splits with `log_splits(…, run_id={model.run_id!r}, model_id={model.model_id!r})`, or hand them in"
+            )
+        return manifest, manifest_sha256(text)
+    return None
+
+
+def logged_side(loaded: LoadedSide, logged: LoggedSplit, *, source: str | None = None) -> Split:
+    """Return a loaded side with what was logged of it."""
+    return Split(
+        frame=loaded.frame,
+        digest=loaded.digest,
+        source=source or logged.source,
+        mlflow_name=logged.mlflow_name,
+        mlflow_digest=logged.mlflow_digest,
+    )
+
+
+def differences(members: LoadedSide, non_members: LoadedSide) -> str | None:
+    """Say how either side differs from what was logged, or None."""
+    return "; ".join(side.difference for side in (members, non_members) if side.difference) or None
+
+
+def used_for_tuning(artifacts: LoggedArtifacts, model: ResolvedModel, manifest: SplitManifest) -> bool | None:
+    """Return True where the run also records the non-members' very data as a validation set, None where nothing says so."""
+    digest = manifest.non_members.mlflow_digest
+    recorded = artifacts.dataset_inputs(model)
+    return any(one.digest == digest and normalised(one.context) in TUNING for one in recorded) or None

@@ -1,0 +1,149 @@
+"""Reading a file or folder of rows by its suffix, under a cap on the rows.
+
+A text file does not say what its values were. It is therefore read in up to three ways (see :func:`_csv`), and whoever knows the
+logged digest takes the one that gives it; a digest proves the values, whichever reading found them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.splits.columns import Kind
+from mlflow_privacy_gate.splits.locations import SUFFIXES, suffix_of
+from mlflow_privacy_gate.splits.tables import arrow_to_pandas
+
+Kinds: TypeAlias = Mapping[str, Kind]
+Reader: TypeAlias = Callable[[list[Path], "Kinds | None", int], Iterator[pd.DataFrame]]
+
+
+def readings(path: Path, *, kinds: Kinds | None = None, max_rows: int) -> Iterator[pd.DataFrame]:
+    """Yield the rows in ``path`` (a file, or a folder of files of one suffix), once for each way its text may be read.
+
+    ``kinds`` names the logged columns; other columns are not read. The first reading keeps every digit of every number.
+    SplitsUnavailable for an unknown suffix, a damaged file, or more than ``max_rows`` rows.
+    """
+    files = _files(path)
+    suffix = suffix_of(files[0].name)
+    if suffix is None:
+        known = ", ".join(sorted(SUFFIXES))
+        raise SplitsUnavailable(f"{path}: no reader for this suffix; known are {known}")
+    reader = _READERS[suffix.removesuffix(".gz")]
+    if path.is_dir() and suffix == ".parquet":
+        files = [path]
+    try:
+        for frame in reader(files, kinds, max_rows):
+            _within(len(frame), max_rows, path)
+            yield frame
+    except (ValueError, KeyError, OSError, pa.ArrowException, pd.errors.ParserError) as exc:
+        raise SplitsUnavailable(f"{path}: cannot be read as {suffix}: {exc}") from exc
+
+
+def _files(path: Path) -> list[Path]:
+    if not path.is_dir():
+        return [path]
+    files = sorted(file for file in path.rglob("*") if file.is_file() and not file.name.startswith((".", "_")))
+    suffixes = {suffix_of(file.name) or file.suffix for file in files}
+    if len(suffixes) != 1:
+        raise SplitsUnavailable(
+            f"{path}: expected a folder with files of one suffix, found {sorted(suffixes) or 'none'}"
+        )
+    return files
+
+
+def _within(rows: int, max_rows: int, path: Path) -> None:
+    if rows > max_rows:
+        raise SplitsUnavailable(
+            f"{path}: holds more than {max_rows:,} rows, the most that may be read; raise `sources.max_rows` in the policy, "
+            "or log splits that are a random part of it"
+        )
+
+
+def _csv(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
+    """Read exactly; then with pandas' own defaults, whose last digits differ; then with words such as NA taken for text."""
+    text = {name: str for name, kind in (kinds or {}).items() if kind == "text"}
+    whole = {name: "Int64" for name, kind in (kinds or {}).items() if kind == "integer"}
+    options: dict[str, Any] = {
+        "nrows": max_rows + 1,
+        "low_memory": False,
+        "usecols": None if kinds is None else lambda name: name in kinds,
+        "sep": "\t" if suffix_of(files[0].name) in {".tsv", ".tsv.gz"} else ",",
+    }
+    ways: list[dict[str, Any]] = [
+        {"dtype": text | whole, "float_precision": "round_trip"},
+        {"dtype": text},
+        {"dtype": text, "float_precision": "round_trip", "keep_default_na": False, "na_values": [""]},
+    ]
+    for way in ways if kinds is not None else [{"float_precision": "round_trip"}]:
+        try:
+            yield pd.concat([pd.read_csv(file, **options, **way) for file in files], ignore_index=True)
+        except (ValueError, TypeError):
+            if way is ways[-1] or kinds is None:
+                raise
+
+
+def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+    from pyarrow import json as arrow_json
+
+    texts = [(name, pa.string()) for name, kind in (kinds or {}).items() if kind == "text"]
+    options = arrow_json.ParseOptions(
+        explicit_schema=pa.schema(texts) if texts else None,
+        unexpected_field_behavior="infer",
+    )
+    tables = []
+    for file in files:
+        with pa.input_stream(str(file), compression="detect") as stream:
+            tables.append(arrow_json.read_json(stream, parse_options=options))
+    yield _chosen(pa.concat_tables(tables, promote_options="permissive"), kinds)
+
+
+def _parquet(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
+    from pyarrow import dataset
+
+    found = dataset.dataset(str(files[0]), format="parquet", partitioning="hive")
+    _within(found.count_rows(), max_rows, files[0])
+    names = None if kinds is None else [name for name in kinds if name in found.schema.names]
+    yield arrow_to_pandas(found.to_table(columns=names))
+
+
+def _feather(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+    from pyarrow import feather
+
+    yield _chosen(pa.concat_tables([feather.read_table(file) for file in files]), kinds)
+
+
+def _npz(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+    """Read each one-dimensional array as the column of its name; anything else has no column names to go by."""
+    frames = []
+    for file in files:
+        with np.load(file, allow_pickle=False) as arrays:
+            columns = {name: arrays[name] for name in arrays.files if kinds is None or name in kinds}
+        odd = sorted(name for name, values in columns.items() if values.ndim != 1)
+        if odd:
+            raise SplitsUnavailable(
+                f"{file}: arrays {odd} are not one-dimensional; store one array a column, by its name"
+            )
+        frames.append(pd.DataFrame(columns))
+    yield pd.concat(frames, ignore_index=True)
+
+
+def _chosen(table: pa.Table, kinds: Kinds | None) -> pd.DataFrame:
+    if kinds is not None:
+        table = table.select([name for name in kinds if name in table.column_names])
+    return arrow_to_pandas(table)
+
+
+_READERS: Mapping[str, Reader] = {
+    ".csv": _csv,
+    ".tsv": _csv,
+    ".jsonl": _jsonl,
+    ".parquet": _parquet,
+    ".feather": _feather,
+    ".npz": _npz,
+}

@@ -1,0 +1,151 @@
+"""Writing splits to a run: MLflow dataset inputs, artifacts, and which model of the run they belong to."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+import pandas as pd
+
+from mlflow_privacy_gate.errors import CouldNotLook, SplitsUnavailable, UsageError
+from mlflow_privacy_gate.splits.locations import is_uri
+from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of
+from mlflow_privacy_gate.vocabulary import DATASET_MODEL_TAG, MANIFEST_ARTIFACT
+
+if TYPE_CHECKING:
+    from mlflow import MlflowClient
+    from mlflow.entities import Dataset, DatasetInput, Run
+
+# MLflow refuses a longer dataset schema; a frame of about ten thousand columns has one.
+_SCHEMA_LIMIT = 1_000_000
+# MLflow's own artifact schemes have no dataset source class; its "local" source loads any artifact URI.
+_MLFLOW_SCHEMES = frozenset({"runs", "models", "mlflow-artifacts"})
+
+
+@dataclass(frozen=True)
+class Recording:
+    """One run that splits are being recorded for; ``model_id`` None = no model was logged yet. ``folder`` is an artifact path."""
+
+    client: MlflowClient
+    run_id: str
+    model_id: str | None
+    folder: str
+
+    def store_frame(self, name: str, frame: pd.DataFrame) -> None:
+        """Store rows as parquet in the run's artifacts."""
+        with tempfile.TemporaryDirectory(prefix="privacy-gate-") as scratch:
+            file = Path(scratch) / name
+            frame.to_parquet(file, index=False)
+            self.client.log_artifact(self.run_id, str(file), self.folder)
+
+    def store_text(self, name: str, text: bytes) -> None:
+        """Store a small file in the run's artifacts, byte for byte."""
+        with tempfile.TemporaryDirectory(prefix="privacy-gate-") as scratch:
+            file = Path(scratch) / name
+            file.write_bytes(text)
+            self.client.log_artifact(self.run_id, str(file), self.folder)
+
+    def record_inputs(self, inputs: Sequence[DatasetInput]) -> None:
+        """Record dataset inputs on the run."""
+        self.client.log_inputs(self.run_id, datasets=list(inputs))
+
+    def dataset_input(self, frame: pd.DataFrame, *, name: str, source: str, context: str) -> DatasetInput:
+        """Return MLflow's record of one side: source, digest, schema and size, tied to the model where it is known."""
+        from mlflow.entities import DatasetInput, InputTag
+        from mlflow.utils.mlflow_tags import MLFLOW_DATASET_CONTEXT
+
+        tags = [InputTag(MLFLOW_DATASET_CONTEXT, context)]
+        if self.model_id is not None:
+            tags.append(InputTag(DATASET_MODEL_TAG, self.model_id))
+        return DatasetInput(_dataset(frame, name, source), tags)
+
+
+@contextmanager
+def recording_for(run_id: str | None, model_id: str | None) -> Iterator[Recording]:
+    """Give the run to write to; UsageError where run or model cannot be told, CouldNotLook where MLflow does not answer."""
+    import mlflow
+    from mlflow.exceptions import MlflowException
+
+    client = mlflow.MlflowClient()
+    try:
+        run = _run(client, run_id)
+        model = model_id or _only_model(run)
+        yield Recording(client, run.info.run_id, model, _folder(client, run.info.run_id, model))
+    except MlflowException as exc:
+        if exc.error_code in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
+            raise UsageError(f"MLflow refused the splits: {exc.message}") from exc
+        raise CouldNotLook(f"MLflow did not take the splits: {exc.message}") from exc
+
+
+def _run(client: MlflowClient, run_id: str | None) -> Run:
+    import mlflow
+
+    if run_id is not None:
+        return client.get_run(run_id)
+    active = mlflow.active_run()
+    if active is None:
+        raise UsageError(
+            "no run to log the splits to: call `log_splits` inside `mlflow.start_run()`, or pass `run_id=`"
+        )
+    return client.get_run(active.info.run_id)
+
+
+def _only_model(run: Run) -> str | None:
+    models = sorted({output.model_id for output in run.outputs.model_outputs}) if run.outputs else []
+    if len(models) > 1:
+        raise UsageError(
+            f"run {run.info.run_id} logged {len(models)} models ({', '.join(models)}); say whose splits these are with `model_id=`"
+        )
+    return models[0] if models else None
+
+
+def _folder(client: MlflowClient, run_id: str, model_id: str | None) -> str:
+    """Return where this model's splits go: beside those of another model of the same run, never over them."""
+    from mlflow.artifacts import download_artifacts
+
+    shared, own = folder_of(None), folder_of(model_id)
+    if model_id is None or not any(item.path == MANIFEST_ARTIFACT for item in client.list_artifacts(run_id, shared)):
+        return shared
+    with tempfile.TemporaryDirectory(prefix="privacy-gate-") as scratch:
+        uri = f"runs:/{run_id}/{MANIFEST_ARTIFACT}"
+        text = Path(download_artifacts(artifact_uri=uri, dst_path=scratch)).read_bytes()
+    try:
+        owner = SplitManifest.from_json(text).model_id
+    except SplitsUnavailable:
+        return shared
+    return shared if owner in {None, model_id} else own
+
+
+def _dataset(frame: pd.DataFrame, name: str, source: str) -> Dataset:
+    from mlflow.data.pandas_dataset import from_pandas
+    from mlflow.entities import Dataset
+
+    scheme = urlsplit(source).scheme.lower() if is_uri(source) else ""
+    own = scheme in _MLFLOW_SCHEMES
+    with warnings.catch_warnings():
+        # MLflow advises on integer columns while it infers a schema; that is advice on signatures, not on splits.
+        warnings.simplefilter("ignore", UserWarning)
+        record = from_pandas(frame, source="rows.parquet" if own else source, name=name).to_dict()
+    schema = record.get("schema")
+    return Dataset(
+        name=name,
+        digest=record["digest"],
+        source_type="local" if own else record["source_type"],
+        source=json.dumps({"uri": source}) if own else record["source"],
+        schema=schema if schema is None or len(schema) <= _SCHEMA_LIMIT else None,
+        profile=record.get("profile"),
+    )
+
+
+def with_mlflow_record(logged: LoggedSplit, recorded: DatasetInput) -> LoggedSplit:
+    """Return a logged side with the name and digest that MLflow knows it by."""
+    return LoggedSplit(
+        logged.source, logged.rows, logged.digest, logged.columns, recorded.dataset.name, recorded.dataset.digest
+    )

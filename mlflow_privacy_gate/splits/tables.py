@@ -1,0 +1,43 @@
+"""Any table a user may hold, as a pandas frame with plain text column names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from mlflow_privacy_gate.errors import UsageError
+
+
+def as_frame(table: object, *, what: str) -> pd.DataFrame:
+    """Return a pandas, polars or Arrow table as a pandas frame; UsageError for anything else or for columns that share a name.
+
+    The rows and their order stay; an index is not a column and is dropped. Column names become text, as files hold them.
+    """
+    frame: pd.DataFrame = _pandas(table, what)
+    if frame.columns.nlevels != 1:
+        raise UsageError(f"{what}: expected one level of column names, got {frame.columns.nlevels}; flatten them first")
+    frame = frame.reset_index(drop=True)
+    frame.columns = pd.Index([str(name) for name in frame.columns])
+    twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+    if twice:
+        raise UsageError(f"{what}: columns {twice[:5]} stand more than once; give every column its own name")
+    return frame
+
+
+def _pandas(table: object, what: str) -> pd.DataFrame:
+    if isinstance(table, pd.DataFrame):
+        return table.copy(deep=False)
+    if hasattr(table, "collect") and hasattr(table, "lazy"):  # a lazy polars frame
+        table = table.collect()
+    if hasattr(table, "to_arrow"):  # polars
+        table = table.to_arrow()
+    if hasattr(table, "column_names") and hasattr(table, "to_pandas"):  # Arrow
+        return arrow_to_pandas(table)
+    raise UsageError(f"{what}: expected a pandas, polars or Arrow table with named columns, got {type(table).__name__}")
+
+
+def arrow_to_pandas(table: Any) -> pd.DataFrame:
+    """Return an Arrow table as a pandas frame, categories and dates as such."""
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
