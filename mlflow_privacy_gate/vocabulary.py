@@ -299,7 +299,7 @@ ATTACKS: Mapping[str, AttackWords] = MappingProxyType(
         "rmia": _words("rmia/v1", "relative membership inference", "Zarifzadeh et al. 2024", _P, _REF),
         "shadow": _words("shadow/v1", "shadow models", "Shokri et al. 2017; Salem et al. 2019", _P, _REF),
         "shadow_protocol": _words(
-            "shadow_protocol/v1", "shadow models, cross-validated", "Shokri et al. 2017", _P, _REF
+            "shadow_protocol/v1", "a forest on losses, cross-validated", "Shokri et al. 2017", _P
         ),
         "quantile": _words("quantile/v1", "quantile regression on loss", "Bertran et al. 2023", _P, Need.FEATURES),
     }

@@ -42,6 +42,9 @@ _WHERE: Mapping[str, str] = MappingProxyType(
         "lira_offline_two_sided": "lira:offline_two_sided_scores",
         "lira_online": "lira:online_scores",
         "rmia": "rmia:scores",
+        "shadow": "shadow:scores",
+        "shadow_protocol": "shadow_protocol:scores",
+        "quantile": "quantile:scores",
         "likelihood_ratio_z": "likelihood_ratio:z_scores",
     }
 )
@@ -72,6 +75,9 @@ def scores(
         raise ObservationError(f"the attack `{name}` {missing}")
     asked = inspect.signature(attack).parameters
     named = {field.name: getattr(given, field.name) for field in fields(given) if field.name in asked}
+    absent = sorted(argument for argument, value in named.items() if value is None)
+    if absent:
+        raise UsageError(f"the attack `{name}` also needs {' and '.join(absent)}")
     answer = attack(observations, **named)
     if answer.shape != (observations.n,) or answer.dtype != np.float64:
         raise InternalError(

@@ -87,8 +87,8 @@ def fit_references(
 
     ``recipe``: an estimator, pipeline, or function of (features, labels, seed) that gives a fitted model. ``features`` (n, d),
     ``labels`` (n,): members and non-members together, all labels among ``classes`` (C,), the logged model's own. Each row is in each
-    half with probability one half, independently. ``n_jobs``: None leaves it to an outer ``joblib.parallel_config``. ``progress`` is called with
-    (done, count). ``keep_posteriors`` keeps three probabilities a row and model for the shadow attack.
+    half with probability one half, independently. ``n_jobs``: None leaves it to an outer ``joblib.parallel_config``.
+    ``progress`` is called with (done, count). ``keep_posteriors`` keeps three probabilities a row and model for the shadow attack.
 
     ModelUnusable names the first reference that could not be trained or asked, and why: none is ever dropped. ObservationError for labels
     the model does not know. The caller's arrays and global random state are left as they were.
