@@ -34,6 +34,10 @@ class LoadedModel(Protocol):
 
     notes: ModelNotes
 
+    @property
+    def input_columns(self) -> tuple[str, ...] | None:
+        """The columns that the model takes, in order, or None where only their number is known; they tell the label apart."""
+
     def observe(self, features: pd.DataFrame, labels: pd.Series) -> Observations:
         """Ask the model about n labelled rows; ``features`` (n, d) without the label, ``labels`` (n,). ModelUnusable where it fails."""
 

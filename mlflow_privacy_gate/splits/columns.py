@@ -63,17 +63,20 @@ def kinds_of_mlflow_schema(schema: str | None) -> dict[str, Kind] | None:
 
 def conform(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     """Return the logged columns only, in the logged order, with dates and booleans read as such where nothing is lost by it."""
-    return pd.concat([_conformed(frame[name], kind) for name, kind in kinds.items()], axis="columns")
+    columns = [_conformed(frame[name], kind) for name, kind in kinds.items()]
+    return pd.concat(columns, axis="columns")
 
 
 def _conformed(values: pd.Series, kind: Kind) -> pd.Series:
     if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(values.dtype):
         try:
-            return pd.to_datetime(values, format="ISO8601")
+            dates: pd.Series = pd.to_datetime(values, format="ISO8601")
+            return dates
         except (ValueError, TypeError):
             return values
     if kind == "boolean" and pd.api.types.is_numeric_dtype(values.dtype) and values.isin([0, 1]).all():
-        return values.astype("bool")
+        flags: pd.Series = values.astype("bool")
+        return flags
     return plain_integers(values)
 
 

@@ -17,9 +17,9 @@ def as_frame(table: object, *, what: str) -> pd.DataFrame:
     frame: pd.DataFrame = _pandas(table, what)
     if frame.columns.nlevels != 1:
         raise UsageError(f"{what}: expected one level of column names, got {frame.columns.nlevels}; flatten them first")
-    frame = frame.reset_index(drop=True)
+    frame.index = pd.RangeIndex(len(frame))
     frame.columns = pd.Index([str(name) for name in frame.columns])
-    twice = sorted(set(frame.columns[frame.columns.duplicated()]))
+    twice = sorted(frame.columns[frame.columns.duplicated()].unique())
     if twice:
         raise UsageError(f"{what}: columns {twice[:5]} stand more than once; give every column its own name")
     return frame
@@ -27,7 +27,8 @@ def as_frame(table: object, *, what: str) -> pd.DataFrame:
 
 def _pandas(table: object, what: str) -> pd.DataFrame:
     if isinstance(table, pd.DataFrame):
-        return table.copy(deep=False)
+        shallow: pd.DataFrame = table.copy(deep=False)
+        return shallow
     if hasattr(table, "collect") and hasattr(table, "lazy"):  # a lazy polars frame
         table = table.collect()
     if hasattr(table, "to_arrow"):  # polars

@@ -1,0 +1,40 @@
+"""The flavours that can be opened here, most telling first; a new one is one file and one line."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from pathlib import Path
+
+from mlflow_privacy_gate.errors import ModelUnusable
+from mlflow_privacy_gate.models._interface import LoadedModel, ModelLoader
+from mlflow_privacy_gate.models.mlmodel import PYFUNC, read_mlmodel
+
+FLAVOURS: Mapping[str, str] = {
+    "sklearn": "mlflow_privacy_gate.models.sklearn_model:SklearnLoader",
+}
+
+
+def load_model(folder: Path) -> LoadedModel:
+    """Open the model in an MLflow model folder by the first flavour that is known here; ModelUnusable where none is."""
+    return loader_for(folder).load(folder)
+
+
+def loader_for(folder: Path) -> ModelLoader:
+    """Return the loader of the first flavour that the folder has and that is known here; ModelUnusable says what to do."""
+    has = read_mlmodel(folder).flavours
+    for flavour, where in FLAVOURS.items():
+        if flavour in has:
+            module, name = where.split(":")
+            loader: ModelLoader = getattr(importlib.import_module(module), name)()
+            return loader
+    known = ", ".join(FLAVOURS)
+    native = sorted(set(has) - {PYFUNC})
+    if not native:
+        raise ModelUnusable(
+            "the model has the python_function flavour only: nothing says whether its answers are probabilities, labels or something "
+            f"else, and that is not guessed; log the model itself with its own flavour (known here: {known})"
+        )
+    raise ModelUnusable(
+        f"the model's flavour is {', '.join(native)}; known here: {known}; log it with one of these as well"
+    )

@@ -1,0 +1,152 @@
+"""The scikit-learn flavour, opened natively, so that probabilities are to be had where pyfunc gives labels only."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import sklearn
+from sklearn.base import clone
+from sklearn.exceptions import InconsistentVersionWarning
+
+from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.errors import ModelUnusable, PrivacyGateError
+from mlflow_privacy_gate.models._interface import ModelNotes
+from mlflow_privacy_gate.models.answers import Answer, final_step, strongest_answer
+from mlflow_privacy_gate.models.columns import ColumnLayout
+from mlflow_privacy_gate.models.estimator_parts import learned_parameters, parts, training_rows_kept
+from mlflow_privacy_gate.models.mlmodel import InputColumn, read_mlmodel
+from mlflow_privacy_gate.models.row_chunks import in_chunks
+from mlflow_privacy_gate.models.versions import compared, python_here
+
+FLAVOUR = "sklearn"
+
+
+class SklearnLoader:
+    """Opens model folders of MLflow's ``sklearn`` flavour."""
+
+    flavour = FLAVOUR
+
+    def load(self, folder: Path) -> SklearnModel:
+        """Open the model in ``folder``, which runs its author's code; ModelUnusable with the way out where that fails."""
+        mlmodel = read_mlmodel(folder)
+        estimator, said = _unpickled(folder)
+        recorded = mlmodel.flavours.get(FLAVOUR, {}).get("sklearn_version")
+        versions, drift = compared(
+            {"scikit-learn": recorded, "python": mlmodel.python_version},
+            {"scikit-learn": sklearn.__version__, "python": python_here()},
+        )
+        return SklearnModel(estimator, mlmodel.inputs, library_versions=versions, warnings=(*drift, *said))
+
+
+class SklearnModel:
+    """A fitted estimator or pipeline that can be asked about rows; ``notes`` grows by what is met while it is asked."""
+
+    def __init__(
+        self,
+        estimator: object,
+        signature: tuple[InputColumn, ...] | None = None,
+        *,
+        library_versions: dict[str, str] | None = None,
+        warnings: tuple[str, ...] = (),
+    ) -> None:
+        self._estimator: Any = estimator
+        self._layout = ColumnLayout.of(estimator, signature)
+        self._answer, said = strongest_answer(estimator)
+        self.notes = ModelNotes(
+            flavour=FLAVOUR,
+            holds_training_rows=training_rows_kept(estimator),
+            library_versions=library_versions,
+            warnings=(*warnings, *said),
+            parameters=learned_parameters(estimator),
+        )
+
+    @property
+    def input_columns(self) -> tuple[str, ...] | None:
+        """The columns that the model takes, in order, or None where only their number is known."""
+        return self._layout.names
+
+    def observe(self, features: pd.DataFrame, labels: pd.Series) -> Observations:
+        """Ask the model about n labelled rows; ``features`` (n, d), of which it sees its own columns only, ``labels`` (n,).
+
+        ModelUnusable where a column is missing or the model fails; ObservationError, naming rows, where its answers cannot be used.
+        """
+        if self._answer is Answer.LOG_LIKELIHOOD and labels.name in (self._layout.names or ()):
+            features = features.assign(
+                **{str(labels.name): labels}
+            )  # a density has no label: this is one of its columns
+        rows, said = self._layout.arrange(features)
+        self.notes = replace(self.notes, warnings=tuple(dict.fromkeys((*self.notes.warnings, *said))))
+        answers = self._asked(rows)
+        if self._answer is Answer.PROBABILITIES:
+            return Observations.from_probabilities(answers, labels, self._estimator.classes_)
+        if self._answer is Answer.MARGINS:
+            return Observations.from_decision_margins(answers, labels, self._estimator.classes_)
+        if self._answer is Answer.LABELS:
+            return Observations.from_predicted_labels(answers, labels, getattr(self._estimator, "classes_", None))
+        if self._answer is Answer.PREDICTIONS:
+            return Observations.from_predictions(answers, labels)
+        return Observations.from_log_likelihood(answers)
+
+    def recipe(self) -> object | None:
+        """Give an unfitted estimator with the model's own parameters, or None where a refit would not start from nothing."""
+        if any(type(part).__name__ == "FrozenEstimator" or _prefit(part) for part in parts(self._estimator)):
+            return None
+        try:
+            unfitted: object = clone(self._estimator)
+            return unfitted
+        except (TypeError, RuntimeError, AttributeError):  # parameters that its constructor does not take as they are
+            return None
+
+    def _asked(self, rows: Any) -> Any:
+        method = getattr(self._estimator, self._answer.method)
+        try:
+            return in_chunks(method, rows)
+        except PrivacyGateError:
+            raise
+        except Exception as exc:
+            name = type(final_step(self._estimator)).__name__
+            raise ModelUnusable(
+                f"{name}.{self._answer.method} failed on {len(rows)} rows: {type(exc).__name__}: {exc}"
+            ) from exc
+
+
+def _prefit(part: object) -> bool:
+    return getattr(part, "cv", None) == "prefit"
+
+
+def _unpickled(folder: Path) -> tuple[object, tuple[str, ...]]:
+    """Load the estimator with what scikit-learn said of its versions."""
+    import mlflow.sklearn
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            estimator = mlflow.sklearn.load_model(str(folder))
+        except Exception as exc:
+            raise ModelUnusable(f"the model cannot be opened: {_why(exc)}") from exc
+    said = {str(one.message) for one in caught if issubclass(one.category, InconsistentVersionWarning)}
+    return estimator, tuple(sorted(said))
+
+
+def _why(exc: Exception) -> str:
+    """Say why loading failed and what to do, in the words of whoever refused."""
+    from mlflow.environment_variables import MLFLOW_ALLOW_PICKLE_DESERIALIZATION
+
+    allowed: bool = MLFLOW_ALLOW_PICKLE_DESERIALIZATION.get()  # type: ignore[no-untyped-call]  # MLflow has no types here
+    if not allowed:
+        return (
+            f"{exc} (MLFLOW_ALLOW_PICKLE_DESERIALIZATION=false stands in this environment and is respected: check the model where "
+            "that is allowed, such as a separate machine without credentials)"
+        )
+    if type(exc).__name__ == "UntrustedTypesFoundException":
+        return (
+            f"{exc} Two ways out, for whoever logs the model: name the types it may hold, "
+            '`mlflow.sklearn.log_model(…, skops_trusted_types=[…])`, or log it with `serialization_format="cloudpickle"`'
+        )
+    if isinstance(exc, ModuleNotFoundError):
+        return f"it needs the module {exc.name!r}, which is not installed here; install what the model's requirements.txt names"
+    return f"{type(exc).__name__}: {exc}"
