@@ -1,1 +1,8 @@
 """Model cards and reports: views of the evidence and its verdict; nothing in a view is typed by hand or computed twice."""
+
+from mlflow_privacy_gate.cards.card import read_claims, write_card
+from mlflow_privacy_gate.cards.description import description
+from mlflow_privacy_gate.cards.particulars import Particulars
+from mlflow_privacy_gate.cards.view import CardView, card_view
+
+__all__ = ["CardView", "Particulars", "card_view", "description", "read_claims", "write_card"]

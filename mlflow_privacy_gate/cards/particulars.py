@@ -1,0 +1,80 @@
+"""What a card or report says beside evidence and verdict; all optional, and printed as unknown, with the reason, where missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from mlflow_privacy_gate.cards.curves import RocCurve, ScoreHistogram
+
+
+@dataclass(frozen=True)
+class Mitigation:
+    """What one mitigation was measured to do: attack AUC with it (a fraction) and the change of accuracy on the non-members."""
+
+    description: str
+    attack_auc: float
+    accuracy_change: float | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class SignOff:
+    """A privacy officer's signed statement on this evidence; ``statement_sha256`` names it."""
+
+    signed_by: str
+    signed_at: datetime
+    statement_sha256: str
+    remark: str | None = None
+
+
+@dataclass(frozen=True)
+class WaiverInForce:
+    """A signed, expiring permission to promote despite the named findings."""
+
+    covers: tuple[str, ...]
+    reason: str
+    requested_by: str
+    approved_by: str
+    effective_until: datetime
+    reference: str | None = None
+    compensating_controls: str | None = None
+
+
+@dataclass(frozen=True)
+class AttackCurves:
+    """What is drawn of one attack; built by :mod:`mlflow_privacy_gate.cards.curves`, so that no row's score is in it."""
+
+    attack: str
+    roc: RocCurve | None = None
+    histogram: ScoreHistogram | None = None
+
+
+@dataclass(frozen=True)
+class Particulars:
+    """Everything a view shows that is no measurement of the test.
+
+    ``signer`` is the id of the key that signed; None means unsigned. ``tests_so_far`` counts tests of these bytes, this one included.
+    ``training_data``, ``cohort``, ``use_agreement``, ``evaluator`` and ``release_context`` (``public-api``, ``internal``,
+    ``open-weights``) are the user's own words, never inferred. ``parameters`` is the count of learned parameters.
+    ``accuracy_members`` and ``accuracy_non_members`` are the model's own accuracy on each side, fractions in [0, 1].
+    """
+
+    signer: str | None = None
+    attestation_sha256: str | None = None
+    tests_so_far: int | None = None
+    report_uri: str | None = None
+    verify_command: str | None = None
+    training_data: str | None = None
+    cohort: str | None = None
+    use_agreement: str | None = None
+    evaluator: str | None = None
+    release_context: str | None = None
+    parameters: int | None = None
+    accuracy_members: float | None = None
+    accuracy_non_members: float | None = None
+    mitigations: tuple[Mitigation, ...] = ()
+    sign_offs: tuple[SignOff, ...] = ()
+    waivers: tuple[WaiverInForce, ...] = ()
+    curves: tuple[AttackCurves, ...] = ()
+    remarks: tuple[str, ...] = ()

@@ -1,0 +1,253 @@
+"""The sections of a card and report in plain words: who, what, on which data, how far the test could see."""
+
+from __future__ import annotations
+
+from mlflow_privacy_gate.cards import numbers
+from mlflow_privacy_gate.cards.dp_claims import auc_ceiling, band, tpr_ceiling
+from mlflow_privacy_gate.cards.particulars import Particulars
+from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
+from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
+from mlflow_privacy_gate.policy.judging import Verdict
+from mlflow_privacy_gate.vocabulary import RULE_NAME, Membership, Outcome, SplitOrigin
+
+_ORIGINS = {
+    SplitOrigin.MANIFEST: "the manifest that the training run logged (log_splits)",
+    SplitOrigin.DATASET_INPUTS: "the dataset inputs of the training run",
+    SplitOrigin.CALLER: "handed in by whoever ran the test",
+}
+_MEMBERSHIP = {
+    Membership.REPRODUCED: "reproduced: a refit on the members with the logged seed gives the logged model's answers",
+    Membership.DECLARED: "declared by whoever logged or handed in the splits; not reproduced by a refit",
+}
+_NOT_LOGGED = "nothing was logged to compare with"
+_NOT_RUN = "this check was not run"
+
+
+def in_short(verdict: Verdict) -> tuple[str, ...]:
+    """Say in words without statistics what was found."""
+    opening = {
+        Outcome.PASS: "The attacks that were run told training rows from held-out rows no better than the margin allows.",
+        Outcome.FAIL: "The test failed: see each finding below.",
+        Outcome.INCONCLUSIVE: "The test could not decide, so it counts as not passed: see each finding below.",
+    }[Outcome(verdict.outcome)]
+    if verdict.attack_auc is None:
+        return (opening, "No attack that decides could be measured.")
+    pairs = round(verdict.attack_auc * 100)
+    picture = (
+        f"Shown one row the model was trained on and one it was not, the strongest attack ({verdict.attack}) picks the training row in "
+        f"about {pairs} of 100 such pairs; a coin would pick it in 50."
+    )
+    return (opening, picture)
+
+
+def confidence(verdict: Verdict) -> str:
+    """Print the rule's own number, or why there is none."""
+    if verdict.confidence_auc is None:
+        return f"{NOT_MEASURED} (the model gives no class probabilities)"
+    return numbers.plain(verdict.confidence_auc, limit=verdict.margin)
+
+
+def identity(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
+    """Which exact model, trained on whose data, tested by whom."""
+    unregistered = "the model is not registered"
+    return (
+        FieldRow("Model", evidence.registered_model, unregistered),
+        FieldRow("Version", evidence.version, unregistered),
+        FieldRow("Model URI", evidence.model_uri),
+        FieldRow("Model digest (sha256)", evidence.model_digest),
+        FieldRow("Training run", evidence.run_id, "the model names no run"),
+        FieldRow("Training data", extra.training_data or _mlflow_name(evidence), "neither logged nor stated"),
+        FieldRow("Cohort", extra.cohort),
+        FieldRow("Use agreement", extra.use_agreement),
+        FieldRow("Release context", extra.release_context, "not declared by the user, and never inferred"),
+        FieldRow("Data categories", ", ".join(evidence.card.data_categories) or None, "the card declares none"),
+        FieldRow("Personal data", _yes_no(evidence.card.personal_data), "the card does not say"),
+        FieldRow("Evaluator", extra.evaluator),
+    )
+
+
+def _mlflow_name(evidence: Evidence) -> str | None:
+    members = evidence.side("members")
+    return members.mlflow_name if members is not None else None
+
+
+def data(evidence: Evidence) -> tuple[FieldRow, ...]:
+    """The rows used, and where the splits came from."""
+    splits = evidence.splits
+    return (
+        *_side("Members (training rows)", evidence.side("members")),
+        *_side("Non-members (held-out rows)", evidence.side("non_members")),
+        FieldRow("Where the splits came from", _ORIGINS[splits.origin]),
+        FieldRow("Membership", _MEMBERSHIP[splits.membership]),
+        FieldRow("Same rows as logged", _yes_no(splits.as_logged), splits.as_logged_note or _NOT_LOGGED),
+    )
+
+
+def _side(label: str, side: DataFacts | None) -> tuple[FieldRow, ...]:
+    if side is None:
+        return (FieldRow(label, None, "this side is missing from the evidence"),)
+    used = f"{numbers.count(side.rows_used)} of {numbers.count(side.rows)} rows used"
+    if side.unknown_labels:
+        used += f"; {numbers.count(side.unknown_labels)} with a label unknown to the model"
+    return (
+        FieldRow(label, used),
+        FieldRow(f"{label}: source", side.source, "no source was logged"),
+        FieldRow(f"{label}: digest", side.digest),
+    )
+
+
+def validity(evidence: Evidence) -> tuple[FieldRow, ...]:
+    """The checks of the test itself."""
+    splits, facts = evidence.splits, evidence.validity
+    tuning = {True: "yes: tuning saw them", False: "no"}
+    return (
+        FieldRow("Splits told apart without the model (blind AUC)", _blind(facts), _NOT_RUN),
+        FieldRow(
+            "Rows on both sides, dropped from both",
+            f"{numbers.count(splits.shared_rows)} (duplication alone predicts {numbers.plain(splits.shared_rows_expected)})",
+        ),
+        FieldRow("Groups on both sides", _optional_count(splits.group_overlap), "no group column was named"),
+        FieldRow(
+            "Non-members used for tuning",
+            None if splits.used_for_tuning is None else tuning[splits.used_for_tuning],
+            "not logged",
+        ),
+        FieldRow("Share of tied scores", _optional(facts.tie_share), _NOT_RUN),
+        FieldRow("Positive control (AUC of a reference model that does leak)", _control(facts), "no reference models"),
+        FieldRow("Rows answered differently when asked twice", _optional_count(facts.unstable_rows), _NOT_RUN),
+        FieldRow(
+            "Training rows inside the artifact itself", facts.holds_training_rows, "none known of this kind of model"
+        ),
+    )
+
+
+def _blind(facts: ValidityFacts) -> str | None:
+    if facts.blind_auc is None:
+        return None
+    low = f", lower bound {numbers.plain(facts.blind_ci_low)}" if facts.blind_ci_low is not None else ""
+    columns = f"; most telling columns: {', '.join(facts.blind_columns)}" if facts.blind_columns else ""
+    return f"{numbers.plain(facts.blind_auc)}{low}{columns}"
+
+
+def _control(facts: ValidityFacts) -> str | None:
+    if facts.positive_control_auc is None:
+        return None
+    low = facts.positive_control_ci_low
+    return numbers.plain(facts.positive_control_auc) + (
+        f", lower bound {numbers.plain(low)}" if low is not None else ""
+    )
+
+
+def reach(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
+    """What helps to read the result: rows per parameter and the gap between training and held-out accuracy."""
+    members = evidence.side("members")
+    per_parameter = None
+    if members is not None and extra.parameters:
+        per_parameter = (
+            f"{numbers.plain(members.rows / extra.parameters)} ({numbers.count(extra.parameters)} parameters)"
+        )
+    gap = None
+    if extra.accuracy_members is not None and extra.accuracy_non_members is not None:
+        difference = numbers.headroom(extra.accuracy_members, extra.accuracy_non_members)
+        sides = numbers.plain(extra.accuracy_members), numbers.plain(extra.accuracy_non_members)
+        gap = f"{difference} ({sides[0]} on members, {sides[1]} on non-members)"
+    return (
+        FieldRow("Training rows per parameter", per_parameter, "the parameters cannot be counted"),
+        FieldRow("Train-test gap (accuracy)", gap, "accuracy was not measured on both sides"),
+    )
+
+
+def privacy_budget(evidence: Evidence) -> tuple[FieldRow, ...]:
+    """The claim of differential privacy with its band and ceilings, beside what was measured; empty where nothing is claimed."""
+    claim = evidence.card.differential_privacy
+    if claim is None:
+        return ()
+    fprs = (0.01, 0.001)
+    ceilings = ", ".join(
+        f"{numbers.plain(tpr_ceiling(claim.epsilon, claim.delta, fpr))} at {numbers.percentage(fpr)} FPR"
+        for fpr in fprs
+    )
+    return (
+        FieldRow("Epsilon (claimed)", numbers.exact(claim.epsilon)),
+        FieldRow("Delta (claimed)", numbers.exact(claim.delta)),
+        FieldRow("Unit", claim.unit),
+        FieldRow("Accountant", claim.accountant),
+        FieldRow("Band", band(claim.epsilon)),
+        FieldRow("Highest attack AUC the claim allows", numbers.plain(auc_ceiling(claim.epsilon, claim.delta))),
+        FieldRow("Highest TPR the claim allows", ceilings),
+        FieldRow("Highest TPR measured", _highest_tprs(evidence, fprs), NOT_MEASURED),
+    )
+
+
+def _highest_tprs(evidence: Evidence, fprs: tuple[float, ...]) -> str | None:
+    found = []
+    for fpr in fprs:
+        metrics = [attack.metric(f"tpr_at_fpr_{numbers.exact(fpr)}") for attack in evidence.attacks]
+        values = [metric.value for metric in metrics if metric is not None and metric.value is not None]
+        if values:
+            found.append(f"{numbers.plain(max(values))} at {numbers.percentage(fpr)} FPR")
+    return ", ".join(found) or None
+
+
+def provenance(evidence: Evidence, verdict: Verdict, extra: Particulars) -> tuple[FieldRow, ...]:
+    """By which tool, under which policy, signed by whom."""
+    tool = evidence.tool
+    libraries = ", ".join(f"{name} {version}" for name, version in sorted(tool.libraries.items()))
+    seeds = ", ".join(f"{attack.id} {attack.seed}" for attack in evidence.attacks if attack.seed is not None)
+    return (
+        FieldRow("Margin in force", f"{numbers.exact(verdict.margin)}, from {verdict.margin_source}"),
+        FieldRow("Rule behind the margin", RULE_NAME),
+        FieldRow("Policy at the test", f"{evidence.policy.name}, sha256 {evidence.policy.sha256}"),
+        FieldRow("Tool", f"{tool.name} {tool.version}"),
+        FieldRow("Python", tool.python),
+        FieldRow("MLflow", tool.mlflow, "not recorded"),
+        FieldRow("Libraries", libraries or None, "not recorded"),
+        FieldRow("Model isolated in", tool.isolation),
+        FieldRow("Seeds", seeds or None, "no attack that was run draws at random"),
+        FieldRow(
+            "Signed by key", extra.signer, "the evidence is unsigned; a gate that requires signatures stays closed"
+        ),
+        FieldRow("Attestation (sha256)", extra.attestation_sha256, "no attestation was written"),
+        FieldRow("Tests of these bytes so far", _optional_count(extra.tests_so_far), "the ledger was not asked"),
+    )
+
+
+def power(evidence: Evidence) -> str:
+    """Say what the test could not have seen."""
+    detectable = evidence.validity.smallest_detectable_auc
+    used = [side.rows_used for side in evidence.data]
+    if detectable is None or not used:
+        return "How small a leak this test could have seen was not worked out."
+    return (
+        f"With {numbers.count(min(used))} rows a side this test would miss a leak below AUC {numbers.plain(detectable)} "
+        f"more often than one time in five."
+    )
+
+
+def mitigations(extra: Particulars) -> tuple[FieldRow, ...]:
+    """What was measured to help, best first."""
+    return tuple(
+        FieldRow(
+            measured.description,
+            f"attack AUC {numbers.plain(measured.attack_auc)}"
+            + (
+                f", accuracy {numbers.signed(measured.accuracy_change)}"
+                if measured.accuracy_change is not None
+                else ", accuracy not measured"
+            )
+            + (f"; {measured.note}" if measured.note else ""),
+        )
+        for measured in sorted(extra.mitigations, key=lambda mitigation: mitigation.attack_auc)
+    )
+
+
+def _yes_no(value: bool | None) -> str | None:
+    return None if value is None else "yes" if value else "no"
+
+
+def _optional(value: float | None) -> str | None:
+    return None if value is None else numbers.plain(value)
+
+
+def _optional_count(value: int | None) -> str | None:
+    return None if value is None else numbers.count(value)
