@@ -1,0 +1,110 @@
+"""The ruling on one promotion. Read it top to bottom: this is why a version was refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from mlflow_privacy_gate.errors import EvidenceRejected
+from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
+from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget
+from mlflow_privacy_gate.gate.refusal import off_notice, refusal_text
+from mlflow_privacy_gate.policy.judging import Verdict, judge
+from mlflow_privacy_gate.policy.model import Mode, Policy
+from mlflow_privacy_gate.vocabulary import Effect, Finding, KeyRole, Outcome, ReasonCode
+
+
+def decide(
+    policy: Policy,
+    attestations: Sequence[bytes | str],
+    waivers: Sequence[bytes],  # noqa: ARG001 - officers' statements lift nothing yet, see below
+    sign_offs: Sequence[bytes],  # noqa: ARG001
+    *,
+    target: PromotionTarget,
+    now: datetime,
+) -> Decision:
+    """Allow one promotion at ``now`` only for evidence that is believed, that is of these bytes, and that is judged a pass.
+
+    ``attestations`` are raw envelopes (JSON bytes, or their base64 text) that nobody has checked; ``now`` is timezone-aware. Officers'
+    statements are not verified by this release: whatever comes as waiver or sign-off lifts no finding.
+    """
+    if policy.mode is Mode.OFF:
+        return Decision(True, target, (), None, None, None, policy.mode, off_notice(policy, target))
+    believed, doubts = _believe(policy, attestations, target, now)
+    if not believed:
+        return _ruled(policy, target, doubts)
+    judged = [(verified, judge(policy, verified.evidence, now=now)) for verified in believed]
+    newest, verdict = max(judged, key=_newest_then_worst)
+    # What else was handed in and not believed cannot help, and cannot hurt newer evidence that is: it is told, no more.
+    findings = (*verdict.findings, *(replace(doubt, effect_override=Effect.WARN) for doubt in doubts))
+    return _ruled(policy, target, findings, verdict, newest)
+
+
+def refuse(target: PromotionTarget, findings: Sequence[Finding]) -> Decision:
+    """Refuse a promotion that could not be decided at all (no usable policy, no database): nothing can soften that."""
+    refusal = refusal_text(target, findings, mode=Mode.ENFORCE)
+    return Decision(False, target, tuple(findings), None, None, None, Mode.ENFORCE, refusal)
+
+
+def _believe(
+    policy: Policy, attestations: Sequence[bytes | str], target: PromotionTarget, now: datetime
+) -> tuple[list[VerifiedEvidence], list[Finding]]:
+    """Verify every envelope against the bytes as they are now; give those that are believed, and a finding for all that stands against."""
+    doubts = []
+    if not (policy.trusts(KeyRole.TESTER) or policy.evidence.unsafe_allow_unsigned):
+        name = policy.source_name or "the policy"
+        doubts.append(Finding(ReasonCode.PG003, f"No tester key stands in {name}, so no evidence can be believed."))
+    if target.model_digest is None:
+        problem = target.model_digest_problem or "no reason is known"
+        doubts.append(Finding(ReasonCode.PG007, f"The stored model could not be read: {problem}."))
+    if not attestations:
+        doubts.append(
+            Finding(
+                ReasonCode.PG001, "This version has no evidence: it was not checked, or its evidence was taken away."
+            )
+        )
+    if doubts or target.model_digest is None:
+        return [], doubts
+    believed = []
+    for envelope in dict.fromkeys(attestations):
+        try:
+            believed.append(
+                verify(
+                    envelope,
+                    keys=policy.trusted_keys,
+                    allow_unsigned=policy.evidence.unsafe_allow_unsigned,
+                    model_digest=target.model_digest,
+                    now=now,
+                )
+            )
+        except EvidenceRejected as rejection:
+            code = rejection.code or ReasonCode.PG002
+            doubts.append(Finding(code, f"The evidence is not believed: {rejection.message}."))
+    return believed, doubts
+
+
+def _newest_then_worst(judged: tuple[VerifiedEvidence, Verdict]) -> tuple[datetime, bool]:
+    """Order by the time of the test; of two made at one moment, the one that does not pass counts."""
+    verified, verdict = judged
+    return verified.evidence.tested_at, verdict.outcome is not Outcome.PASS
+
+
+def _ruled(
+    policy: Policy,
+    target: PromotionTarget,
+    findings: Sequence[Finding],
+    verdict: Verdict | None = None,
+    verified: VerifiedEvidence | None = None,
+) -> Decision:
+    passed = verdict is not None and verdict.outcome is Outcome.PASS
+    return Decision(
+        allowed=passed or policy.mode is Mode.WARN,
+        target=target,
+        findings=tuple(findings),
+        verdict=verdict,
+        evidence=verified.evidence if verified else None,
+        envelope_sha256=verified.envelope_sha256 if verified else None,
+        mode=policy.mode,
+        refusal="" if passed else refusal_text(target, findings, mode=policy.mode, policy=policy, verified=verified),
+    )
