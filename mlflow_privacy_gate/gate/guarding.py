@@ -25,10 +25,11 @@ def guarded_name(policy: Policy, name: str) -> bool:
 
 
 def _matches(text: str, globs: Iterable[str]) -> bool:
-    # Three readings, so that folding can only add a match: `[!x]*` guards what merely looks like an x as well.
-    return any(
-        fnmatchcase(text, glob)
-        or fnmatchcase(folded(text), folded(glob))
-        or fnmatchcase(plain_letters(text), plain_letters(glob))
-        for glob in globs
-    )
+    return any(_alike(text, glob) for glob in globs)
+
+
+def _alike(text: str, glob: str) -> bool:
+    # Several readings, so that folding can only add a match: `[!x]*` guards what merely looks like an x as well.
+    if fnmatchcase(text, glob) or fnmatchcase(folded(text), folded(glob)):
+        return True
+    return not (text.isascii() and glob.isascii()) and fnmatchcase(plain_letters(text), plain_letters(glob))

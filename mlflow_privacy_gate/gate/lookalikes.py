@@ -1,9 +1,9 @@
-"""Letters that look alike, read as one: Cyrillic `а` as Latin `a`, full-width `Ａ` as `A`, `ł` as `l`, nothing at all as nothing.
+"""Letters that look alike, read as one: Cyrillic a as Latin a, a full-width or accented letter as the plain one.
 
 MLflow takes any Unicode letter in an alias, so an alias that no eye tells from ``champion`` must count as it. Unicode's
 compatibility forms (NFKC: full-width, mathematical, ligatures) and case folding do most of it; the table below adds letters of other
 scripts and Latin variants that resemble one basic Latin letter (the kind that Unicode Technical Standard 39 calls confusable). It is our
-own and not complete, since likeness has no end. ASCII stands only for itself: ``pr0d`` is another word than ``prod``.
+own and not complete, since likeness has no end.
 """
 
 from __future__ import annotations
@@ -73,6 +73,7 @@ _TABLE = {
     for letter, lookalikes in rows.items()
     for lookalike in lookalikes
 }
+_STROKES_AND_CIRCLES = str.maketrans("i10", "llo")
 # Combining marks, and characters that show nothing: format, control, separators.
 _UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Zs", "Zl", "Zp"})
 
@@ -83,7 +84,11 @@ def folded(text: str) -> str:
 
 
 def plain_letters(text: str) -> str:
-    """Read look-alikes as the Latin letters they look like, without accents and unseen characters; ASCII only changes its case."""
-    latin = folded(text.translate(_TABLE)).translate(_TABLE)
-    bare = unicodedata.normalize("NFD", latin)
-    return "".join(letter for letter in bare if unicodedata.category(letter) not in _UNSEEN).translate(_TABLE)
+    """Read look-alikes as the Latin letters they look like, without accents and unseen characters.
+
+    ``i``, ``l`` and ``1`` become one, and so do ``o`` and ``0``: a foreign stroke or circle may stand for any of them. Meant for texts that are
+    not ASCII throughout; in ASCII, ``pr0d`` is another word than ``prod``.
+    """
+    latin = unicodedata.normalize("NFD", folded(text.translate(_TABLE)).translate(_TABLE))
+    seen = "".join(letter for letter in latin if unicodedata.category(letter) not in _UNSEEN)
+    return seen.translate(_TABLE).translate(_STROKES_AND_CIRCLES)

@@ -24,8 +24,8 @@ class Route(StrEnum):
 class PromotionTarget:
     """A version and what it is to become.
 
-    ``value`` is the stage, the alias, or the guarded name. ``model_digest`` (hex) is of the stored bytes as they are now; None where they could
-    not be read, and ``model_digest_problem`` says why. ``evidence_location`` is where a person finds the evidence (a URI or a page).
+    ``value`` is the stage, the alias, or the guarded name. ``model_digest`` (hex) is of the stored bytes as they are now; None where they
+    could not be read, and ``model_digest_problem`` says why. ``evidence_location`` is where a person finds the evidence (a URI or a page).
     """
 
     name: str
