@@ -122,13 +122,14 @@ def _encode_time(value: datetime) -> str:
 
 
 def _encode_fields(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
     fields = {}
     for field in dataclasses.fields(value):
         content = getattr(value, field.name)
         if content is not None:
             # The declared type decides: a float that happens to be whole (1) is still written as a float ("1.0").
-            number = _is_float(_hints(type(value))[field.name]) and not isinstance(content, bool)
-            fields[_key(type(value), field.name)] = encode(float(content) if number else content)
+            number = _is_float(_hints(kind)[field.name]) and not isinstance(content, bool)
+            fields[_key(kind, field.name)] = encode(float(content) if number else content)
     return fields
 
 
