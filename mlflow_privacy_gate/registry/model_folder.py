@@ -7,7 +7,7 @@ its own into the folder.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +15,8 @@ from mlflow.utils.file_utils import local_file_uri_to_path
 from mlflow.utils.uri import is_local_uri
 
 from mlflow_privacy_gate.errors import CouldNotLook
+from mlflow_privacy_gate.registry.locations import follow
+from mlflow_privacy_gate.registry.stores import said_without_credentials
 from mlflow_privacy_gate.registry.translation import asking
 
 
@@ -37,6 +39,24 @@ def opened(location: str, *, tracking_uri: str, where: str) -> Iterator[Path]:
     with downloaded(location, tracking_uri=tracking_uri, where=where) as folder:
         if not folder.is_dir():
             raise CouldNotLook(f"{location} is not a folder, so it is no model (recorded in {where})")
+        yield folder
+
+
+@contextmanager
+def version_folder(location: str, version_location: Callable[[str, str], str], *, tracking_uri: str) -> Iterator[Path]:
+    """Give the folder at a registered version's location as a client with that tracking URI would load it."""
+    from mlflow import MlflowClient
+
+    where = f"MLflow at {said_without_credentials(tracking_uri)}"
+    client = MlflowClient(tracking_uri=tracking_uri)
+    place = follow(
+        location,
+        version_location=version_location,
+        logged_model_location=lambda model_id: (
+            asking(where, lambda: client.get_logged_model(model_id)).artifact_location
+        ),
+    )
+    with opened(place, tracking_uri=tracking_uri, where=where) as folder:
         yield folder
 
 

@@ -17,6 +17,7 @@ from mlflow.exceptions import MlflowException
 from mlflow_privacy_gate.errors import CouldNotLook, PrivacyGateError, UsageError
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
 from mlflow_privacy_gate.registry import mlflow_private
+from mlflow_privacy_gate.registry.locations import follow
 from mlflow_privacy_gate.registry.translation import asking, is_missing
 
 if TYPE_CHECKING:
@@ -126,18 +127,14 @@ def _of_version(model_uri: str, found: ModelVersion, client: MlflowClient, where
 
 
 def _artifact_location(location: str, client: MlflowClient, where: str) -> str:
-    """Follow ``models:/…`` locations (older servers hand them out) to the place itself; other URIs are places already."""
-    seen: set[str] = set()
-    while urlsplit(location).scheme == "models" and location not in seen:
-        seen.add(location)
-        parsed = mlflow_private.parse_model_uri(location)
-        if parsed.model_id is not None:
-            location = _logged_model(parsed.model_id, client, where).artifact_location
-        else:
-            location = asking(where, partial(client.get_model_version_download_uri, parsed.name, parsed.version))
-    if urlsplit(location).scheme == "models":
-        raise CouldNotLook(f"{where} answers with a model location that leads back to itself: {location}")
-    return location
+    """Follow ``models:/…`` locations (older servers hand them out) to the place itself."""
+    return follow(
+        location,
+        version_location=lambda name, version: asking(
+            where, lambda: client.get_model_version_download_uri(name, version)
+        ),
+        logged_model_location=lambda model_id: _logged_model(model_id, client, where).artifact_location,
+    )
 
 
 def _lineage(found: ModelVersion, client: MlflowClient, where: str) -> Lineage:

@@ -16,12 +16,12 @@ from urllib.parse import urlsplit
 
 from mlflow_privacy_gate.errors import CouldNotLook, PrivacyGateError
 from mlflow_privacy_gate.registry import mlflow_private
+from mlflow_privacy_gate.registry.locations import follow
 
 if TYPE_CHECKING:
     from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 _PROXIED_SCHEMES = frozenset({"mlflow-artifacts", "http", "https"})
-_VERSION_HOPS = 32
 
 
 @contextmanager
@@ -52,20 +52,13 @@ def served_folder(location: str, version_location: Callable[[str, str], str]) ->
 
 def _place(location: str, version_location: Callable[[str, str], str]) -> str:
     """Follow ``models:/…`` and ``runs:/…`` to a location that names a place."""
-    for _ in range(_VERSION_HOPS):
-        scheme = urlsplit(location).scheme.lower()
-        if scheme == "runs":
-            return _place_of_run(location)
-        if scheme != "models":
-            return location
-        parsed = mlflow_private.parse_model_uri(location)
-        if parsed.model_id is not None:
-            location = mlflow_private.server_tracking_store().get_logged_model(parsed.model_id).artifact_location
-        elif parsed.name is not None and parsed.version is not None:
-            location = version_location(parsed.name, parsed.version)
-        else:
-            raise CouldNotLook(f"{location} names whatever an alias or stage points to, not one version's bytes")
-    raise CouldNotLook(f"the model's location leads through more than {_VERSION_HOPS} versions: {location}")
+    store = mlflow_private.server_tracking_store()
+    followed = follow(
+        location,
+        version_location=version_location,
+        logged_model_location=lambda model_id: store.get_logged_model(model_id).artifact_location,
+    )
+    return _place_of_run(followed) if urlsplit(followed).scheme.lower() == "runs" else followed
 
 
 def _place_of_run(location: str) -> str:

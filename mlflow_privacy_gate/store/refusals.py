@@ -1,0 +1,62 @@
+"""How a refusal leaves the store: always MlflowException with the protobuf constant, so that clients see 403 at once and do not retry."""
+
+from __future__ import annotations
+
+import logging
+
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import PERMISSION_DENIED
+
+from mlflow_privacy_gate import gate
+from mlflow_privacy_gate.errors import PolicyError, PrivacyGateError
+from mlflow_privacy_gate.registry.translation import is_database_failure
+from mlflow_privacy_gate.store.routes import Request
+from mlflow_privacy_gate.store.subjects import Subject
+from mlflow_privacy_gate.vocabulary import Finding, ReasonCode
+
+# A request that failed before a version was looked up, or whose version does not exist yet.
+_NO_VERSION = "new"
+_logger = logging.getLogger(__name__)
+
+
+def refused(message: str) -> MlflowException:
+    """Return the refusal as MLflow must raise it: HTTP 403. (A string for the code would become 500, and minutes of retries.)"""
+    return MlflowException(message, error_code=PERMISSION_DENIED)
+
+
+def finding_of(error: Exception) -> Finding:
+    """Return the one finding that an error on the way to a decision amounts to; what is not understood is PG909."""
+    if isinstance(error, PolicyError):
+        return Finding(ReasonCode.PG901, error.message)
+    if isinstance(error, PrivacyGateError):
+        return Finding(error.code or ReasonCode.PG909, error.message)
+    if is_database_failure(error):
+        _logger.error("privacy gate: the registry's database failed during a promotion", exc_info=error)
+        return Finding(
+            ReasonCode.PG902, "the registry's database failed; nothing was promoted. The server's log has the details"
+        )
+    _logger.error("privacy gate: internal fault during a promotion", exc_info=error)
+    return Finding(
+        ReasonCode.PG909,
+        f"{type(error).__name__} inside the gate; nothing was promoted. The server's log has the details",
+    )
+
+
+def target_of(
+    request: Request, subject: Subject | None = None, digest: str | None = None, digest_problem: str | None = None
+) -> gate.PromotionTarget:
+    """Describe to the gate what is asked for: a version that was looked up, or only what the request says."""
+    return gate.PromotionTarget(
+        name=request.name if subject is None else subject.name,
+        version=(subject.version if subject is not None else None) or _NO_VERSION,
+        route=request.route,
+        value=request.value,
+        model_digest=digest,
+        model_digest_problem=digest_problem,
+        evidence_location=subject.evidence_location if subject is not None else None,
+    )
+
+
+def refusal_of(error: Exception, request: Request) -> str:
+    """Return the refusal, as a person reads it, of a promotion that could not be decided."""
+    return gate.refuse(target_of(request), [finding_of(error)]).refusal
