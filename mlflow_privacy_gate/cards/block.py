@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from mlflow_privacy_gate.cards.markers import BEGIN, END
-from mlflow_privacy_gate.cards.templates import render
+from mlflow_privacy_gate.cards.templates import one_blank_line, render
 from mlflow_privacy_gate.cards.view import CardView
 
 
@@ -20,5 +20,5 @@ def render_short_block(view: CardView, *, newline: str = "\n", templates: Path |
 
 
 def _between_markers(text: str, newline: str) -> str:
-    lines = [BEGIN, "", *text.strip("\n").split("\n"), "", END, ""]
+    lines = [BEGIN, "", *one_blank_line(text).strip("\n").split("\n"), "", END, ""]
     return newline.join(line.rstrip("\r") for line in lines)

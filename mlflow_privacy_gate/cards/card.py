@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, timezone
 from pathlib import Path
 
 from mlflow_privacy_gate.cards import numbers
@@ -39,16 +40,16 @@ def _section(view: CardView) -> Mapping[str, Value]:
         "verdict": view.outcome.value,
         "attack_auc": _number(view.verdict.attack_auc, view),
         "margin": Number(view.margin),
-        "checked_at": _instant(view.tested_at),
-        "expires_at": _instant(view.expires_at),
+        "checked_at": _instant(view.evidence.tested_at),
+        "expires_at": _instant(view.verdict.expires_at),
         "model_digest": f"sha256:{view.evidence.model_digest}",
         "attestation_sha256": view.particulars.attestation_sha256,
         "policy": view.evidence.policy.name,
     }
 
 
-def _instant(printed: str) -> str:
-    return printed.removesuffix(" UTC").replace(" ", "T") + "Z"
+def _instant(time: datetime) -> str:
+    return f"{time.astimezone(timezone.utc):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def _number(value: float | None, view: CardView) -> Number | None:

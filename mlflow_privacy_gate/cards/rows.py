@@ -61,12 +61,12 @@ class TailRow:
 
 @dataclass(frozen=True)
 class FindingRow:
-    """One finding as printed; ``effect`` in plain words."""
+    """All findings of one code and effect as printed; ``effect`` in plain words, ``remedy`` said once."""
 
     code: str
     title: str
-    message: str
     effect: str
+    messages: tuple[str, ...]
     remedy: str
 
 
@@ -94,10 +94,13 @@ _UNDECIDED = frozenset({Effect.INCONCLUSIVE, Effect.BROKEN})
 
 
 def finding_rows(verdict: Verdict) -> tuple[FindingRow, ...]:
-    """Print a verdict's findings, in its own order."""
+    """Print a verdict's findings by code, in its own order of first appearance."""
+    messages: dict[tuple[ReasonCode, Effect], list[str]] = {}
+    for finding in verdict.findings:
+        messages.setdefault((finding.code, finding.effect), []).append(finding.message)
     return tuple(
-        FindingRow(f.code.value, REASONS[f.code].title, f.message, _EFFECT_WORDS[f.effect], f.remedy)
-        for f in verdict.findings
+        FindingRow(str(code), REASONS[code].title, _EFFECT_WORDS[effect], tuple(said), REASONS[code].remedy)
+        for (code, effect), said in messages.items()
     )
 
 

@@ -203,7 +203,7 @@ def provenance(evidence: Evidence, verdict: Verdict, extra: Particulars) -> tupl
         FieldRow("MLflow", tool.mlflow, "not recorded"),
         FieldRow("Libraries", libraries or None, "not recorded"),
         FieldRow("Model isolated in", tool.isolation),
-        FieldRow("Seeds", seeds or None, "no attack that was run draws at random"),
+        FieldRow("Seeds", seeds or "none: no attack that was run draws at random"),
         FieldRow(
             "Signed by key", extra.signer, "the evidence is unsigned; a gate that requires signatures stays closed"
         ),

@@ -6,6 +6,7 @@ and a view lacks is an error, never an empty string. Templates run in Jinja's sa
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from markupsafe import Markup
 
 from mlflow_privacy_gate.cards import escaping
 from mlflow_privacy_gate.errors import CardError
-from mlflow_privacy_gate.vocabulary import RULE_CREDIT_HTML
+from mlflow_privacy_gate.vocabulary import RULE_CREDIT_HTML, RULE_MARGIN
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -45,6 +46,11 @@ def render(name: str, *, folder: Path | None = None, **values: object) -> str:
         raise CardError(f"template {name}: {exc}") from exc
 
 
+def one_blank_line(text: str) -> str:
+    """Give text with no more than one blank line in a row; what tags in a template leave behind reads as nothing."""
+    return re.sub(r"\n{3,}", "\n\n", text)
+
+
 @lru_cache(maxsize=8)
 def _environment(folder: Path | None, *, html: bool) -> jinja2.Environment:
     folders = [own_folder()] if folder is None else [folder, own_folder()]
@@ -61,4 +67,5 @@ def _environment(folder: Path | None, *, html: bool) -> jinja2.Environment:
     # CC BY 4.0: the rule's source stands, with its link, wherever its margin does.
     credit = Markup(RULE_CREDIT_HTML) if html else escaping.Markdown(RULE_CREDIT_HTML)  # noqa: S704 - a constant of ours
     environment.globals["rule_credit"] = credit
+    environment.globals["rule_margin"] = RULE_MARGIN
     return environment
