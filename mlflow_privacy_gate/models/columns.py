@@ -56,14 +56,16 @@ class ColumnLayout:
                 f"the splits lack {len(missing)} of the model's {len(self.names)} columns: {', '.join(map(repr, missing[:8]))}; "
                 "log splits with every column that the model was trained on"
             )
-        columns = {name: _cast(features[name], self.types.get(name)) for name in self.names}
-        other = sorted(name for name, type_ in self.types.items() if name in columns and not _is(columns[name], type_))
+        names = list(self.names)
+        frame = features if list(features.columns) == names else features[names]
+        cast = {name: _cast(frame[name], self.types[name]) for name in names if name in self.types}
+        other = sorted(name for name, values in cast.items() if not _is(values, self.types[name]))
         notes = (
             (f"columns that are not of the signature's type, scored as they are: {', '.join(other[:8])}",)
             if other
             else ()
         )
-        frame = pd.DataFrame(columns, copy=False)
+        frame = frame.assign(**{name: values for name, values in cast.items() if values.dtype != frame[name].dtype})
         return (frame if self.named else _array(frame)), notes
 
     def _by_position(self, features: pd.DataFrame) -> Any:
@@ -101,8 +103,8 @@ def _is(values: pd.Series, type_: str) -> bool:
 
 
 def _array(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return a frame as the array that numpy would have made of it: numbers where all are, else objects."""
-    return frame.to_numpy(na_value=np.nan) if _nullable(frame) else frame.to_numpy()
+    """Return a frame as a row-by-row array, as a model trained on arrays got it: numbers where all are, else objects."""
+    return np.ascontiguousarray(frame.to_numpy(na_value=np.nan) if _nullable(frame) else frame.to_numpy())
 
 
 def _nullable(frame: pd.DataFrame) -> bool:

@@ -56,8 +56,8 @@ def training_rows_kept(estimator: object) -> str | None:
 
 
 def _has_rows(value: object) -> bool:
-    shape: tuple[int, ...] = getattr(value, "shape", ())
-    return len(shape) in (1, 2) and shape[0] > 0
+    shape = getattr(value, "shape", None)  # a dense or sparse array
+    return isinstance(shape, tuple) and len(shape) in (1, 2) and bool(shape[0])
 
 
 def learned_parameters(estimator: object) -> int | None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Literal, TypeAlias, cast
+from typing import Any, Literal, TypeAlias, cast
 
+import numpy as np
 import pandas as pd
 
 Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "datetime", "other"]
@@ -80,7 +81,7 @@ def _conformed(values: pd.Series, kind: Kind) -> pd.Series:
     return plain_integers(values)
 
 
-def plain_integers(values: pd.Series) -> pd.Series:
+def plain_integers(values: pd.Series[Any]) -> pd.Series[Any]:
     """Return a nullable integer column as plain integers, or as float64 with NaN, wherever every value survives that."""
     if not isinstance(values.dtype, (pd.Int64Dtype, pd.UInt64Dtype)):
         return values
@@ -89,4 +90,4 @@ def plain_integers(values: pd.Series) -> pd.Series:
         return pd.Series(values.to_numpy(dtype=whole), name=values.name)
     known = values.dropna()
     exact = known.empty or (known.max() <= _EXACT_IN_FLOAT and known.min() >= -_EXACT_IN_FLOAT)
-    return pd.Series(values.to_numpy(dtype="float64", na_value=float("nan")), name=values.name) if exact else values
+    return pd.Series(values.to_numpy(dtype="float64", na_value=np.nan), name=values.name) if exact else values
