@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.stats.low_fpr import tpr_at_fpr, tpr_upper_bound
     from mlflow_privacy_gate.stats.multiplicity import holm, max_auc_interval
     from mlflow_privacy_gate.stats.power import minimum_rows, rows_needed, smallest_detectable_auc
-    from mlflow_privacy_gate.stats.rank_test import rank_test
+    from mlflow_privacy_gate.stats.rank_sum import rank_test
     from mlflow_privacy_gate.stats.results import (
         AttackSummary,
         BalancedAccuracy,
@@ -41,7 +41,7 @@ _EXPORTS = {
     "holm": f"{_ROOM}.multiplicity",
     "max_auc_interval": f"{_ROOM}.multiplicity",
     "minimum_rows": f"{_ROOM}.power",
-    "rank_test": f"{_ROOM}.rank_test",
+    "rank_test": f"{_ROOM}.rank_sum",
     "roc_points": f"{_ROOM}.roc",
     "rows_needed": f"{_ROOM}.power",
     "smallest_detectable_auc": f"{_ROOM}.power",

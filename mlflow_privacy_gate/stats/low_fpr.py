@@ -14,7 +14,7 @@ import numpy.typing as npt
 from scipy.stats import beta, binom
 
 from mlflow_privacy_gate.errors import UsageError
-from mlflow_privacy_gate.stats.results import FloatArray, TprAtFpr
+from mlflow_privacy_gate.stats.results import FloatArray, TprAtFpr, percent
 from mlflow_privacy_gate.stats.scores import SortedScores, sort_scores
 
 _FEW_FALSE_POSITIVES = 10
@@ -89,11 +89,6 @@ def count_above_largest(counted: FloatArray, non_members: FloatArray, rank: int)
         return len(counted)
     threshold = non_members[len(non_members) - 1 - rank]
     return len(counted) - int(np.searchsorted(counted, threshold, side="right"))
-
-
-def percent(rate: float) -> str:
-    """Return a rate as people read it: 0.001 is ``0.1%``."""
-    return f"{float(f'{100 * rate:.6g}'):g}%"
 
 
 def require_fpr(fpr: float) -> None:

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 
 IntegerArray = npt.NDArray[np.int64]
 FloatArray = npt.NDArray[np.float64]
+
+
+def percent(rate: float) -> str:
+    """Return a rate as people read it, to four digits: 0.001 is ``0.1%``."""
+    return f"{Decimal(f'{100 * rate:.4g}').normalize():f}%"
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,11 @@ class TprAtFpr:
     resolvable: bool
     warned: bool
     note: str
+
+    @property
+    def name(self) -> str:
+        """The figure's name with its unit: ``TPR at 0.1% FPR``."""
+        return f"TPR at {percent(self.fpr)} FPR"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -77,7 +78,7 @@ def real_vector(values: npt.ArrayLike, what: str) -> FloatArray:
     vector = np.array(array, dtype=np.float64)
     missing = np.isnan(vector)
     if missing.any():
-        raise _missing(missing, what)
+        raise _no_number(missing, what)
     return vector
 
 
@@ -89,13 +90,13 @@ def _ascending(values: npt.ArrayLike, what: str) -> FloatArray:
 
 def _as_real_array(values: npt.ArrayLike, what: str) -> npt.NDArray[np.generic]:
     if np.ma.is_masked(values):
-        raise _missing(np.atleast_1d(np.ma.getmaskarray(np.ma.asarray(values))), what)
+        raise _no_number(np.atleast_1d(np.ma.getmaskarray(np.ma.asarray(values))), what)
     try:
         array = np.asarray(values)
-        if array.dtype == object and not any(isinstance(value, str | bytes) for value in array.flat):
-            array = array.astype(np.float64)
     except (TypeError, ValueError, RuntimeError) as exc:
         raise ObservationError(f"{what}: expected one real number per row, got something else: {exc}") from exc
+    if array.dtype == object and array.ndim == 1:
+        array = _from_objects(array, what)
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
         raise ObservationError(f"{what}: expected real numbers of at most 64 bits, got dtype {array.dtype}")
     if array.dtype.kind in "iu" and array.size and max(-int(array.min()), int(array.max())) > _LARGEST_EXACT_INTEGER:
@@ -103,10 +104,17 @@ def _as_real_array(values: npt.ArrayLike, what: str) -> npt.NDArray[np.generic]:
     return array
 
 
-def _missing(missing: npt.NDArray[np.bool_], what: str) -> ObservationError:
-    rows = np.flatnonzero(missing)
+def _from_objects(array: npt.NDArray[np.object_], what: str) -> FloatArray:
+    strange = np.array([not isinstance(value, Real) for value in array], dtype=bool)
+    if strange.any():
+        raise _no_number(strange, what)
+    return array.astype(np.float64)
+
+
+def _no_number(rows_without: npt.NDArray[np.bool_], what: str) -> ObservationError:
+    rows = np.flatnonzero(rows_without)
     named = ", ".join(str(row) for row in rows[:_ROWS_NAMED]) + (", …" if len(rows) > _ROWS_NAMED else "")
     return ObservationError(
-        f"{what}: {len(rows)} of {missing.size} rows are NaN or missing (row {named}); "
+        f"{what}: {len(rows)} of {rows_without.size} rows hold no number (NaN, missing or of another type): row {named}; "
         "rows are never dropped here: find out why the model gives no number for them"
     )
