@@ -166,7 +166,7 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ReasonCode.PG201: Reason(
             "attack AUC over the margin",
             Effect.FAIL,
-            "treat the model as personal data, or retrain with less memorisation and check again",
+            "retrain so that it memorises less and check the new version; until then the model is personal data",
         ),
         ReasonCode.PG202: Reason(
             "TPR at low FPR over its limit", Effect.FAIL, "find and protect the exposed rows, retrain and check again"

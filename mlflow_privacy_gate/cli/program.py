@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import os
 import sys
+import traceback
 from importlib.metadata import version
 
 import click
 
-from mlflow_privacy_gate.errors import PrivacyGateError
+from mlflow_privacy_gate.errors import InternalError, PrivacyGateError
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 # command -> (module, one line of help): the module is imported only when the command runs, so that --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -25,11 +28,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
 class LazyGroup(click.Group):
     """A click group that imports a command's module only when that command is asked for."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's own signature
         """Name the commands in the order in which a newcomer needs them."""
         return list(COMMANDS)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Import and give one command."""
         if cmd_name not in COMMANDS:
             return None
@@ -38,7 +41,7 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands with their lines, importing none of them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
@@ -54,7 +57,8 @@ def program() -> None:
 
 
 def main() -> None:
-    """Run the program; every error of ours ends as a message on stderr and its own exit code, without a traceback."""
+    """Run the program; every error ends as a message on stderr and its own exit code, with a traceback only where the fault is ours."""
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     try:
         program.main(prog_name="mlflow-privacy-gate", standalone_mode=False)
     except click.exceptions.Exit as stop:
@@ -68,3 +72,7 @@ def main() -> None:
     except PrivacyGateError as error:
         click.echo(f"{error.code}: {error.message}" if error.code else error.message, err=True)
         sys.exit(error.exit_code)
+    except Exception as fault:
+        traceback.print_exc()
+        click.echo(f"{ReasonCode.PG909}: a fault of mlflow-privacy-gate, please report it: {fault!r}", err=True)
+        sys.exit(InternalError.exit_code)

@@ -1,0 +1,100 @@
+"""``check`` for training scripts: builds the real adapters and runs one check."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from mlflow_privacy_gate.checks.result import CheckResult
+from mlflow_privacy_gate.policy import Policy, find_policy
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.signing import Signer
+    from mlflow_privacy_gate.models._interface import LoadedModel
+    from mlflow_privacy_gate.splits._interface import SplitSource
+
+KEY_VARIABLE = "PRIVACY_GATE_SIGNING_KEY"
+PASSWORD_VARIABLE = "PRIVACY_GATE_KEY_PASSWORD"  # noqa: S105 - the variable's name
+KEY_FILE = "privacy-gate.key"
+
+
+def check(
+    model_uri: str,
+    *,
+    policy: str | Path | Policy | None = None,
+    members: object = None,
+    non_members: object = None,
+    target: str | None = None,
+    card: str | Path | None = None,
+    key: str | Path | None = None,
+    dry_run: bool = False,
+    tracking_uri: str | None = None,
+    registry_uri: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> CheckResult:
+    """Test how well an attacker tells the model's training rows from held-out rows, judge it, and record card, tags and evidence.
+
+    ``model_uri``: ``models:/name/version``, ``models:/name@alias``, ``models:/m-…`` or ``runs:/…/model``. ``policy``: a policy or its
+    file; None looks at ``$PRIVACY_GATE_POLICY``, then ``./privacy-gate.yaml``, then takes the built-in. ``members`` and ``non_members``:
+    tables (features and target), paths or URIs; None takes what was logged with the model. ``target``: the label's column where it cannot
+    be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``key``: a signing key file; None
+    looks at ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run`` writes nothing.
+
+    Raises UsageError (also for a bad policy), CouldNotJudge when there is nothing to judge (never a pass), CouldNotLook when MLflow
+    cannot be reached.
+    """
+    from mlflow_privacy_gate.checks.checking import Tools, run_check
+    from mlflow_privacy_gate.models.catalogue import load_model
+    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+    from mlflow_privacy_gate.splits.access import SourceAccess
+    from mlflow_privacy_gate.splits.catalogue import split_sources
+
+    in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
+    registry = MlflowRegistry(tracking_uri, registry_uri)
+    access = SourceAccess(registry, http_hosts=in_force.sources.http_hosts)
+
+    def sources(model: LoadedModel) -> tuple[SplitSource, ...]:
+        return split_sources(
+            access, members=members, non_members=non_members, target=target, input_columns=model.input_columns
+        )
+
+    tools = Tools(
+        registry=registry,
+        load_model=load_model,
+        split_sources=sources,
+        signer=signer_for(in_force, key, os.environ),
+        clock=lambda: datetime.now(timezone.utc),
+        progress=progress or (lambda _: None),
+    )
+    card_file = Path(card) if card is not None else None
+    result = run_check(model_uri, in_force, tools, card=_card_text(card_file) if card_file else None, dry_run=dry_run)
+    if card_file is not None and not dry_run:
+        card_file.write_bytes(result.card.encode("utf-8"))
+    return result
+
+
+def signer_for(policy: Policy, key: str | Path | None, environ: Mapping[str, str]) -> Signer | None:
+    """Find the signing key: ``key``, else ``$PRIVACY_GATE_SIGNING_KEY``, else ``privacy-gate.key`` beside the policy; None without one.
+
+    UsageError when a key that was named, or that lies beside the policy, cannot be used.
+    """
+    from mlflow_privacy_gate.evidence.signing import load_signer
+
+    named = key or environ.get(KEY_VARIABLE)
+    path = Path(named) if named else (policy.folder / KEY_FILE if policy.folder else None)
+    if path is None or (not named and not path.exists()):
+        return None
+    password = environ.get(PASSWORD_VARIABLE)
+    return load_signer(path, password=password.encode("utf-8") if password else None)
+
+
+def _card_text(path: Path) -> str:
+    from mlflow_privacy_gate.errors import UsageError
+
+    try:
+        return path.read_bytes().decode("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise UsageError(f"{path}: cannot read the card: {exc}") from exc

@@ -1,0 +1,64 @@
+"""``init``: a policy and a signing key, never over existing ones."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from mlflow_privacy_gate.errors import UsageError
+
+POLICY_FILE = "privacy-gate.yaml"
+KEY_FILE = "privacy-gate.key"
+
+
+@click.command("init")
+@click.option(
+    "--dir",
+    "folder",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path(),
+    help="Where the two files go (default: here).",
+)
+@click.option("--key-id", default="tester", show_default=True, help="What the policy calls the key.")
+def command(folder: Path, key_id: str) -> None:
+    """Write privacy-gate.yaml and privacy-gate.key.
+
+    The key signs evidence; keep it where the tests run, away from the people whose models are tested. It is encrypted when
+    PRIVACY_GATE_KEY_PASSWORD is set, readable by you alone in any case, and ignored by git. Its public half stands in the policy.
+    """
+    write_key_and_policy(folder, key_id)
+    click.echo(f"Wrote {folder / POLICY_FILE} and {folder / KEY_FILE} (git ignores the key).")
+    click.echo("Start a guarded server with:\n")
+    click.echo(f"  PRIVACY_GATE_POLICY={(folder / POLICY_FILE).resolve()} \\")
+    click.echo(
+        "  mlflow server --backend-store-uri sqlite:///mlflow.db --registry-store-uri privacy-gate:sqlite:///mlflow.db"
+    )
+
+
+def write_key_and_policy(folder: Path, key_id: str = "tester") -> None:
+    """Write both files into ``folder`` and keep the key out of git; UsageError where either stands already."""
+    from mlflow_privacy_gate.evidence.signing import generate_key
+    from mlflow_privacy_gate.policy import parse_policy, starter_policy
+
+    policy, key = folder / POLICY_FILE, folder / KEY_FILE
+    for path in (policy, key):
+        if path.exists() or path.is_symlink():
+            raise UsageError(f"{path}: exists already and is left alone; move it away, or use --dir")
+    _ignore_in_git(folder)
+    password = os.environ.get("PRIVACY_GATE_KEY_PASSWORD")
+    signer = generate_key(key, password=password.encode("utf-8") if password else None)
+    text = starter_policy(signer.public_pem, key_id)
+    parse_policy(text, POLICY_FILE)
+    policy.write_text(text, encoding="utf-8")
+
+
+def _ignore_in_git(folder: Path) -> None:
+    ignore = folder / ".gitignore"
+    lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.exists() else []
+    if KEY_FILE not in lines:
+        with ignore.open("a", encoding="utf-8") as stream:
+            stream.write(
+                ("\n" if lines and not ignore.read_text(encoding="utf-8").endswith("\n") else "") + KEY_FILE + "\n"
+            )
