@@ -19,9 +19,14 @@ def test_minimum_rows_for_the_margins_in_use(margin: float, floor: int, rows: in
     assert minimum_rows(margin, floor) == rows
 
 
-def test_minimum_rows_is_counted_from_the_decimal() -> None:
-    # 1.645² / (6 · 0.1645²) is 100/6 exactly; at an effect of 1.645/sqrt(6·…) floats must not add a row.
-    assert minimum_rows(0.5 + 0.0329, 1) == 417
+def test_minimum_rows_are_where_noise_alone_stays_under_the_margin() -> None:
+    rows = minimum_rows(0.55, 1)
+    rng = np.random.default_rng(2)
+    over = [attack_auc(*rng.normal(size=(2, rows))) > 0.55 for _ in range(4000)]
+    assert np.mean(over) == pytest.approx(0.05, abs=0.012)
+
+
+def test_even_a_margin_of_one_needs_two_rows() -> None:
     assert minimum_rows(1.0, 1) == 2
 
 
