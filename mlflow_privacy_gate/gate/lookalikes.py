@@ -86,8 +86,8 @@ def folded(text: str) -> str:
 def plain_letters(text: str) -> str:
     """Read look-alikes as the Latin letters they look like, without accents and unseen characters.
 
-    ``i``, ``l`` and ``1`` become one, and so do ``o`` and ``0``: a foreign stroke or circle may stand for any of them. Meant for texts that are
-    not ASCII throughout; in ASCII, ``pr0d`` is another word than ``prod``.
+    ``i``, ``l`` and ``1`` become one, and so do ``o`` and ``0``: a foreign stroke or circle may stand for any of them. Meant for texts
+    that are not ASCII throughout; in ASCII, ``pr0d`` is another word than ``prod``.
     """
     latin = unicodedata.normalize("NFD", folded(text.translate(_TABLE)).translate(_TABLE))
     seen = "".join(letter for letter in latin if unicodedata.category(letter) not in _UNSEEN)

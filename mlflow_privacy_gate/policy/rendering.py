@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 import yaml
 
 from mlflow_privacy_gate.policy.model import Policy
+from mlflow_privacy_gate.vocabulary import StrEnum
 
 _FLAGS = (("margin", "unsafe_above_default"), ("evidence", "unsafe_allow_unsigned"))
 
@@ -20,11 +22,13 @@ def _text(dumper: _Dumper, value: str) -> yaml.ScalarNode:
 
 
 _Dumper.add_representer(str, _text)
+_Dumper.add_multi_representer(StrEnum, lambda dumper, word: _text(dumper, str(word)))
+_Dumper.add_representer(datetime, lambda dumper, moment: _text(dumper, moment.isoformat()))
 
 
 def effective_yaml(policy: Policy) -> str:
     """Write every key as it is in force, preset included; parsing the text gives the same policy again."""
-    values = policy.model_dump(mode="json")
+    values = policy.model_dump()
     for section, flag in _FLAGS:
         if not values[section][flag]:
             del values[section][flag]
