@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
 import pandas as pd
@@ -64,30 +64,46 @@ def kinds_of_mlflow_schema(schema: str | None) -> dict[str, Kind] | None:
 
 def conform(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     """Return the logged columns only, in the logged order, with dates and booleans read as such where nothing is lost by it."""
-    columns = [_conformed(frame[name], kind) for name, kind in kinds.items()]
-    return pd.concat(columns, axis="columns")
+    chosen = frame if list(frame.columns) == list(kinds) else frame[list(kinds)]
+    return with_plain_integers(chosen.assign(**{name: read(chosen[name]) for name, read in _to_read(chosen, kinds)}))
 
 
-def _conformed(values: pd.Series, kind: Kind) -> pd.Series:
-    if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(values.dtype):
-        try:
-            dates: pd.Series = pd.to_datetime(values, format="ISO8601")
-            return dates
-        except (ValueError, TypeError):
-            return values
-    if kind == "boolean" and pd.api.types.is_numeric_dtype(values.dtype) and values.isin([0, 1]).all():
-        flags: pd.Series = values.astype("bool")
-        return flags
-    return plain_integers(values)
+def _to_read(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Callable[[pd.Series], pd.Series]]]:
+    for name, kind in kinds.items():
+        dtype = frame[name].dtype
+        if kind == "datetime" and not pd.api.types.is_datetime64_any_dtype(dtype):
+            yield name, _as_dates
+        if kind == "boolean" and pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
+            yield name, _as_flags
 
 
-def plain_integers(values: pd.Series[Any]) -> pd.Series[Any]:
+def _as_dates(values: pd.Series) -> pd.Series:
+    try:
+        dates: pd.Series = pd.to_datetime(values, format="ISO8601")
+    except (ValueError, TypeError):
+        return values
+    return dates
+
+
+def _as_flags(values: pd.Series) -> pd.Series:
+    flags: pd.Series = values.astype("bool") if values.isin([0, 1]).all() else values
+    return flags
+
+
+def with_plain_integers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose nullable integer columns are plain ones wherever every value survives that."""
+    nullable = [name for name, dtype in frame.dtypes.items() if isinstance(dtype, (pd.Int64Dtype, pd.UInt64Dtype))]
+    return frame.assign(**{str(name): plain_integers(frame[name]) for name in nullable}) if nullable else frame
+
+
+def plain_integers(values: pd.Series) -> pd.Series:
     """Return a nullable integer column as plain integers, or as float64 with NaN, wherever every value survives that."""
     if not isinstance(values.dtype, (pd.Int64Dtype, pd.UInt64Dtype)):
         return values
     if not values.isna().any():
         whole = "uint64" if isinstance(values.dtype, pd.UInt64Dtype) else "int64"
-        return pd.Series(values.to_numpy(dtype=whole), name=values.name)
+        plain: pd.Series = pd.Series(values.to_numpy(dtype=whole), name=values.name)
+        return plain
     known = values.dropna()
     exact = known.empty or (known.max() <= _EXACT_IN_FLOAT and known.min() >= -_EXACT_IN_FLOAT)
     return pd.Series(values.to_numpy(dtype="float64", na_value=np.nan), name=values.name) if exact else values

@@ -7,20 +7,34 @@ logged digest takes the one that gives it; a digest proves the values, whichever
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+from pyarrow import csv as arrow_csv
+from pyarrow import dataset, feather
+from pyarrow import json as arrow_json
 
-from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.errors import PrivacyGateError, SplitsUnavailable
 from mlflow_privacy_gate.splits.columns import Kind
 from mlflow_privacy_gate.splits.locations import SUFFIXES, suffix_of
 from mlflow_privacy_gate.splits.tables import arrow_to_pandas
 
 Kinds: TypeAlias = Mapping[str, Kind]
+_CsvWay: TypeAlias = Callable[[Path, Any, int], pd.DataFrame]
 Reader: TypeAlias = Callable[[list[Path], "Kinds | None", int], Iterator[pd.DataFrame]]
+
+# Dates are read as text first: how a date is written is not the reader's to guess.
+_ARROW_TYPES: Mapping[Kind, pa.DataType] = {
+    "number": pa.float64(),
+    "integer": pa.int64(),
+    "boolean": pa.bool_(),
+    "text": pa.string(),
+    "datetime": pa.string(),
+}
 
 
 def readings(path: Path, *, kinds: Kinds | None = None, max_rows: int) -> Iterator[pd.DataFrame]:
@@ -41,7 +55,9 @@ def readings(path: Path, *, kinds: Kinds | None = None, max_rows: int) -> Iterat
         for frame in reader(files, kinds, max_rows):
             _within(len(frame), max_rows, path)
             yield frame
-    except (ValueError, KeyError, OSError, pa.ArrowException, pd.errors.ParserError) as exc:
+    except PrivacyGateError:
+        raise
+    except Exception as exc:  # whatever a damaged or hostile file makes a parser raise
         raise SplitsUnavailable(f"{path}: cannot be read as {suffix}: {exc}") from exc
 
 
@@ -66,31 +82,59 @@ def _within(rows: int, max_rows: int, path: Path) -> None:
 
 
 def _csv(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
-    """Read exactly; then with pandas' own defaults, whose last digits differ; then with words such as NA taken for text."""
-    text = {name: str for name, kind in (kinds or {}).items() if kind == "text"}
-    whole = {name: "Int64" for name, kind in (kinds or {}).items() if kind == "integer"}
-    options: dict[str, Any] = {
-        "nrows": max_rows + 1,
-        "low_memory": False,
-        "usecols": None if kinds is None else lambda name: name in kinds,
-        "sep": "\t" if suffix_of(files[0].name) in {".tsv", ".tsv.gz"} else ",",
-    }
-    ways: list[dict[str, Any]] = [
-        {"dtype": text | whole, "float_precision": "round_trip"},
-        {"dtype": text},
-        {"dtype": text, "float_precision": "round_trip", "keep_default_na": False, "na_values": [""]},
-    ]
-    for way in ways if kinds is not None else [{"float_precision": "round_trip"}]:
+    """Read by the logged kinds; then as pandas does by default, whose last digits differ; then with words such as NA as text."""
+    ways: list[_CsvWay] = [_csv_by_pandas]
+    if kinds is not None:
+        nulls = arrow_csv.ConvertOptions().null_values
+        exact = partial(_csv_by_kinds, nulls=[*nulls, "None"], quoted_nulls=True)
+        literal = partial(_csv_by_kinds, nulls=[""], quoted_nulls=False)
+        ways = [exact, _csv_by_pandas, literal]
+    for way in ways:
         try:
-            yield pd.concat([pd.read_csv(file, **options, **way) for file in files], ignore_index=True)
-        except (ValueError, TypeError):
-            if way is ways[-1] or kinds is None:
+            yield pd.concat([way(file, kinds, max_rows) for file in files], ignore_index=True)
+        except (ValueError, pa.ArrowInvalid):
+            if way is ways[-1]:
                 raise
 
 
-def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
-    from pyarrow import json as arrow_json
+def _csv_by_pandas(file: Path, kinds: Kinds | None, max_rows: int) -> pd.DataFrame:
+    frame: pd.DataFrame = pd.read_csv(
+        file,
+        sep=_separator(file),
+        nrows=max_rows + 1,
+        low_memory=False,
+        dtype={name: str for name, kind in (kinds or {}).items() if kind == "text"},
+        usecols=None if kinds is None else lambda name: name in kinds,
+    )
+    return frame
 
+
+def _csv_by_kinds(file: Path, kinds: Kinds, max_rows: int, *, nulls: list[str], quoted_nulls: bool) -> pd.DataFrame:
+    convert = arrow_csv.ConvertOptions(
+        column_types={name: _ARROW_TYPES[kind] for name, kind in kinds.items() if kind in _ARROW_TYPES},
+        null_values=nulls,
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=quoted_nulls,
+    )
+    parse = arrow_csv.ParseOptions(delimiter=_separator(file), newlines_in_values=True)
+    batches, rows = [], 0
+    with (
+        pa.input_stream(str(file), compression="detect") as stream,
+        arrow_csv.open_csv(stream, convert_options=convert, parse_options=parse) as reader,
+    ):
+        for batch in reader:
+            batches.append(batch.select([name for name in kinds if name in batch.schema.names]))
+            rows += batch.num_rows
+            if rows > max_rows:
+                break
+    return arrow_to_pandas(pa.Table.from_batches(batches))
+
+
+def _separator(file: Path) -> str:
+    return "\t" if suffix_of(file.name) in {".tsv", ".tsv.gz"} else ","
+
+
+def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
     texts = [(name, pa.string()) for name, kind in (kinds or {}).items() if kind == "text"]
     options = arrow_json.ParseOptions(
         explicit_schema=pa.schema(texts) if texts else None,
@@ -104,8 +148,6 @@ def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[p
 
 
 def _parquet(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
-    from pyarrow import dataset
-
     found = dataset.dataset(str(files[0]), format="parquet", partitioning="hive")
     _within(found.count_rows(), max_rows, files[0])
     names = None if kinds is None else [name for name in kinds if name in found.schema.names]
@@ -113,8 +155,6 @@ def _parquet(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[
 
 
 def _feather(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
-    from pyarrow import feather
-
     yield _chosen(pa.concat_tables([feather.read_table(file) for file in files]), kinds)
 
 

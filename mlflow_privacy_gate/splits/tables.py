@@ -7,6 +7,7 @@ from typing import Any
 import pandas as pd
 
 from mlflow_privacy_gate.errors import UsageError
+from mlflow_privacy_gate.splits.columns import with_plain_integers
 
 
 def as_frame(table: object, *, what: str) -> pd.DataFrame:
@@ -22,7 +23,7 @@ def as_frame(table: object, *, what: str) -> pd.DataFrame:
     twice = sorted(frame.columns[frame.columns.duplicated()].unique())
     if twice:
         raise UsageError(f"{what}: columns {twice[:5]} stand more than once; give every column its own name")
-    return frame
+    return with_plain_integers(frame)
 
 
 def _pandas(table: object, what: str) -> pd.DataFrame:
@@ -39,6 +40,8 @@ def _pandas(table: object, what: str) -> pd.DataFrame:
 
 
 def arrow_to_pandas(table: Any) -> pd.DataFrame:
-    """Return an Arrow table as a pandas frame, categories and dates as such."""
-    frame: pd.DataFrame = table.to_pandas()
+    """Return an Arrow table as a pandas frame; whole numbers with gaps keep every digit (as nullable integers)."""
+    import pyarrow as pa
+
+    frame: pd.DataFrame = table.to_pandas(types_mapper={pa.int64(): pd.Int64Dtype(), pa.uint64(): pd.UInt64Dtype()}.get)
     return frame
