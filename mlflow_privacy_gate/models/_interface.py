@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mlflow_privacy_gate.attacks.observations import Observations
+    from mlflow_privacy_gate.attacks.references import References
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,24 @@ class LoadedModel(Protocol):
     def observe(self, features: pd.DataFrame, labels: pd.Series) -> Observations:
         """Ask the model about n labelled rows; ``features`` (n, d) without the label, ``labels`` (n,). ModelUnusable where it fails."""
 
-    def recipe(self) -> object | None:
-        """Give an unfitted estimator with the model's own parameters for reference models, or None when it cannot be refitted."""
+    def references(
+        self,
+        features: pd.DataFrame,
+        labels: pd.Series,
+        *,
+        count: int,
+        seed: int,
+        keep_posteriors: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> References | None:
+        """Train ``count`` models by this model's own recipe, each on a random half of the n rows; None when it cannot be trained again.
+
+        ``features`` (n, d) and ``labels`` (n,): members and non-members together, all labels known to the model. ModelUnusable names the
+        first reference model that failed.
+        """
+
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
+        """Whether training again on these members, in their order and with the logged seeds, gives this model's own answers."""
 
 
 class ModelLoader(Protocol):

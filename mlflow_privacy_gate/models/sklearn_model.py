@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.references import References
+from mlflow_privacy_gate.attacks.refitting import fit_references, reproduce
 from mlflow_privacy_gate.errors import ModelUnusable, PrivacyGateError
 from mlflow_privacy_gate.models._interface import ModelNotes
 from mlflow_privacy_gate.models.answers import Answer, final_step, strongest_answer
@@ -100,6 +103,40 @@ class SklearnModel:
             return unfitted
         except (TypeError, RuntimeError, AttributeError):  # parameters that its constructor does not take as they are
             return None
+
+    def references(
+        self,
+        features: pd.DataFrame,
+        labels: pd.Series,
+        *,
+        count: int,
+        seed: int,
+        keep_posteriors: bool = False,
+        progress: Callable[[int, int], None] | None = None,
+    ) -> References | None:
+        """Train ``count`` models by this model's own recipe, each on a random half of the n rows; None when it cannot be trained again."""
+        recipe = self.recipe()
+        if recipe is None or self._answer not in (Answer.PROBABILITIES, Answer.MARGINS):
+            return None
+        rows, _ = self._layout.arrange(features)
+        return fit_references(
+            recipe,
+            rows,
+            labels,
+            self._estimator.classes_,
+            count=count,
+            seed=seed,
+            keep_posteriors=keep_posteriors,
+            progress=progress,
+        )
+
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
+        """Whether training again on these members, in their order and with the logged seeds, gives this model's own probabilities."""
+        recipe = self.recipe()
+        if recipe is None or self._answer is not Answer.PROBABILITIES:
+            return False
+        rows, _ = self._layout.arrange(features)
+        return reproduce(recipe, rows, labels, rows, self._asked(rows), self._estimator.classes_).reproduced
 
     def _asked(self, rows: Any) -> Any:
         method = getattr(self._estimator, self._answer.method)
