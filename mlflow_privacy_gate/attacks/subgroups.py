@@ -58,23 +58,42 @@ class Subgroup:
 
 
 def by_value(column: object, members: object, non_members: object) -> Grouping:
-    """Group rows by the value of a column: a label, or a column of words, booleans or few numbers."""
-    sides = [pd.Series(np.asarray(side, dtype=object)) for side in (members, non_members)]
-    return Grouping(str(column), *(side.map(str).where(side.notna(), MISSING).to_numpy(dtype=object) for side in sides))
+    """Group rows by the value of a column: a label, or a column of words, booleans or few numbers; 1 and 1.0 are one group."""
+    sides = pd.Series(members), pd.Series(non_members)
+    codes, values = pd.factorize(pd.concat(sides, ignore_index=True))
+    names = np.array([*(_name(value) for value in values), MISSING], dtype=object)
+    return Grouping(str(column), names[codes[: len(sides[0])]], names[codes[len(sides[0]) :]])
 
 
 def by_quantile(column: object, members: object, non_members: object, *, quantiles: int = QUANTILES) -> Grouping:
-    """Group rows by the quarter (or other quantile) of a numeric or time column, cut where both sides together fall into equal parts."""
-    sides = pd.Series(np.asarray(members)), pd.Series(np.asarray(non_members))
+    """Group rows by the quarter (or other quantile) of a numeric or time column, cut where both sides together fall into equal parts.
+
+    ObservationError where the column holds neither numbers nor times.
+    """
+    sides = pd.Series(members), pd.Series(non_members)
     pooled = encode(column, pd.concat(sides, ignore_index=True))
     if pooled.kind not in ("number", "time"):
-        raise ObservationError(f"subgroups: column {column!r} is no numeric column; group it by value")
+        raise ObservationError(f"subgroups: column {column!r} holds neither numbers nor times; group it by value")
     known = pooled.numbers[~np.isnan(pooled.numbers)]
     cuts = np.unique(np.quantile(known, np.arange(1, quantiles) / quantiles, method="lower")) if known.size else known
-    names = np.array([f"part {part + 1} of {cuts.size + 1}" for part in range(cuts.size + 1)] + [MISSING], dtype=object)
-    parts = np.searchsorted(cuts, pooled.numbers, side="left")
-    parts[np.isnan(pooled.numbers)] = cuts.size + 1
+    names = np.array([*(_part(cuts, part, pooled.kind) for part in range(cuts.size + 1)), MISSING], dtype=object)
+    parts = np.where(np.isnan(pooled.numbers), cuts.size + 1, np.searchsorted(cuts, pooled.numbers, side="left"))
     return Grouping(str(column), names[parts[: len(sides[0])]], names[parts[len(sides[0]) :]])
+
+
+def _name(value: object) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _part(cuts: FloatArray, part: int, kind: str) -> str:
+    """Name a quantile by its number, and for numbers by its rounded bounds; exact bounds would be some row's own values."""
+    name = f"part {part + 1} of {cuts.size + 1}"
+    if kind == "time" or not cuts.size:
+        return name
+    bounds = [f"{cut:.3g}" for cut in cuts]
+    if part == cuts.size:
+        return f"{name} (above {bounds[-1]})"
+    return f"{name} (up to {bounds[0]})" if part == 0 else f"{name} ({bounds[part - 1]} to {bounds[part]})"
 
 
 def by_column(column: object, members: pd.Series[Any], non_members: pd.Series[Any]) -> Grouping:
@@ -104,7 +123,7 @@ def subgroups(
 
 def _of(grouping: Grouping, member_scores: FloatArray, non_member_scores: FloatArray) -> list[Subgroup]:
     """Measure one grouping; p-values are still uncorrected."""
-    names, codes = np.unique(np.concatenate((grouping.members, grouping.non_members)), return_inverse=True)
+    codes, names = pd.factorize(np.concatenate((grouping.members, grouping.non_members)), sort=True)
     m, n = len(grouping.members), len(grouping.non_members)
     if (m, n) != (len(member_scores), len(non_member_scores)):
         raise ObservationError(
@@ -135,13 +154,13 @@ def _judge(column: str, group: str, members: FloatArray, non_members: FloatArray
 
 def _without_small_cells(column: str, measured: Sequence[Subgroup]) -> list[Subgroup]:
     """Take groups with a small cell together, and groups past the first twenty that are too small to be judged."""
-    small = [group for group in measured if _small(group.rows_members) or _small(group.rows_non_members)]
-    kept = [group for group in measured if group not in small]
-    unjudged = sorted(
-        (group for group in kept if group.auc is None), key=lambda g: (-g.rows_members - g.rows_non_members, g.group)
+    large = [group for group in measured if not _has_small_cell(group)]
+    by_size = sorted(
+        (group for group in large if group.auc is None), key=lambda g: -g.rows_members - g.rows_non_members
     )
-    folded = small + unjudged[MOST_NAMED:]
-    kept = [group for group in kept if group not in unjudged[MOST_NAMED:]]
+    unnamed = {group.group for group in by_size[MOST_NAMED:]}
+    kept = [group for group in large if group.group not in unnamed]
+    folded = [group for group in measured if _has_small_cell(group) or group.group in unnamed]
     if not folded:
         return kept
     counts = [sum(group.rows_members for group in folded), sum(group.rows_non_members for group in folded)]
@@ -149,6 +168,10 @@ def _without_small_cells(column: str, measured: Sequence[Subgroup]) -> list[Subg
     note = f"{TOO_SMALL}; counts under {SMALLEST_CELL} are not given" if hidden else TOO_SMALL
     shown = [0 if _small(count) else count for count in counts]
     return [*kept, Subgroup(column, OTHERS, shown[0], shown[1], note=note)]
+
+
+def _has_small_cell(group: Subgroup) -> bool:
+    return _small(group.rows_members) or _small(group.rows_non_members)
 
 
 def _small(count: int) -> bool:
