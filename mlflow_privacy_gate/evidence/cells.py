@@ -81,7 +81,7 @@ def read_cells(name: str, column: Any) -> Cells:
     """Read a column of :func:`mlflow_privacy_gate.evidence.tables.read_table`; UsageError for a type that has no cells."""
     try:
         if isinstance(column, np.ndarray):
-            return _number_cells(column) if column.dtype.kind != "b" else _Booleans(column.view(np.uint8))
+            return _numpy_cells(column)
         if isinstance(column, list):
             return _python_cells(column)
         return _arrow_cells(_one_array(column))
@@ -187,6 +187,12 @@ def _hashed(kind: Kind, values: Iterable[bytes | None]) -> _Hashed:
     places = [-1 if value is None else places_of.setdefault(value, len(places_of)) for value in values]
     digests = b"".join(hashlib.sha256(value).digest() for value in places_of)
     return _Hashed(kind, np.array(places, dtype=np.int64), _hash_table(digests), lambda: places_of)
+
+
+def _numpy_cells(values: NDArray[Any]) -> Cells:
+    if values.dtype.kind == "b" and len(values):
+        return _Booleans(values.view(np.uint8))
+    return _number_cells(values)
 
 
 def _number_cells(values: NDArray[Any]) -> Cells:

@@ -204,7 +204,7 @@ def _bucket_hashes(rows: _Rows, order: NDArray[np.int64], bounds: Sequence[int])
         content = rows.gather(order[block])
         while bucket < _BUCKETS:
             start, stop = max(bounds[bucket], block.start), min(bounds[bucket + 1], block.stop)
-            buckets[bucket].update(content[start - block.start : stop - block.start])
+            buckets[bucket].update(content[start - block.start : stop - block.start].data)
             if bounds[bucket + 1] > block.stop:
                 break  # the next block goes on with this bucket
             bucket += 1
