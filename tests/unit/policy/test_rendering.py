@@ -26,6 +26,15 @@ def test_the_effective_policy_parses_to_itself(text: str) -> None:
     assert again.loosened == policy.loosened
 
 
+def test_keys_and_their_ends_survive_the_rendering() -> None:
+    text = starter_policy(fresh_signer().public_pem, "a").replace(
+        "    role: tester\n", "    role: tester\n    not_after: 2027-01-31T12:00:00+02:00\n"
+    )
+    policy = parse_policy(text)
+    assert policy.keys[0].not_after is not None
+    assert parse_policy(effective_yaml(policy)).keys == policy.keys
+
+
 def test_the_effective_policy_names_every_key() -> None:
     shown = effective_yaml(built_in_policy())
     for name, field in Policy.model_fields.items():

@@ -1,0 +1,120 @@
+"""Looking at a version through the registry port, to decide one promotion or to say where every version stands."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from mlflow_privacy_gate.errors import EvidenceRejected, PrivacyGateError
+from mlflow_privacy_gate.evidence.envelope import open_envelope
+from mlflow_privacy_gate.evidence.model_digest import model_digest
+from mlflow_privacy_gate.evidence.statement import read_statement
+from mlflow_privacy_gate.gate.guarding import guarded_alias, guarded_name, guarded_stage
+from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
+from mlflow_privacy_gate.gate.ruling import decide
+from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.subject import ResolvedModel
+    from mlflow_privacy_gate.policy import Policy
+    from mlflow_privacy_gate.registry._interface import Registry
+
+EXPIRES_SOON = timedelta(days=14)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where one version stands: what it is promoted to now, and what a promotion would be told at this moment.
+
+    ``promoted_as`` names the guarded stage, aliases and name it holds. ``decision`` is for the first guarded route. ``rehashed`` says
+    whether the stored bytes were hashed; otherwise the digest in the evidence was taken at its word.
+    """
+
+    model: ResolvedModel
+    promoted_as: tuple[str, ...]
+    decision: Decision
+    rehashed: bool
+
+    def expires_soon(self, now: datetime) -> bool:
+        """Whether evidence that counts now stops counting within 14 days."""
+        verdict = self.decision.verdict
+        return self.decision.allowed and verdict is not None and verdict.expires_at <= now + EXPIRES_SOON
+
+
+def examine(
+    registry: Registry, model: ResolvedModel, policy: Policy, *, route: Route, value: str, now: datetime
+) -> Decision:
+    """Decide, without doing it, whether this version may become ``value`` now; its stored bytes are hashed for it."""
+    digest, problem = None, None
+    try:
+        with registry.open_model(model) as folder:
+            digest = model_digest(folder)
+    except PrivacyGateError as exc:
+        problem = exc.message
+    return _decided(model, policy, route, value, now, digest, problem)
+
+
+def standings(
+    registry: Registry, policy: Policy, *, name: str | None, rehash: bool, now: datetime
+) -> Iterator[Standing]:
+    """Say where every version stands under this policy; ``rehash`` hashes the stored bytes of each."""
+    route, value = default_promotion(policy)
+    for model in registry.versions(name):
+        if rehash:
+            decision = examine(registry, model, policy, route=route, value=value, now=now)
+        else:
+            digest, problem = _claimed_digest(model)
+            decision = _decided(model, policy, route, value, now, digest, problem)
+        yield Standing(model, promoted_as(model, policy), decision, rehash)
+
+
+def default_promotion(policy: Policy) -> tuple[Route, str]:
+    """Name the promotion that is meant when none is named: the first guarded stage, else alias, else Production."""
+    if policy.guard.stages:
+        return Route.STAGE, policy.guard.stages[0]
+    if policy.guard.aliases:
+        return Route.ALIAS, policy.guard.aliases[0]
+    return Route.STAGE, "Production"
+
+
+def promoted_as(model: ResolvedModel, policy: Policy) -> tuple[str, ...]:
+    """Name every guarded stage, alias and name that this version holds now."""
+    held = [f"stage {model.stage}"] if model.stage and guarded_stage(policy, model.stage) else []
+    held += [f"alias {alias}" for alias in model.aliases if guarded_alias(policy, alias)]
+    held += [f"name {model.name}"] if model.name and guarded_name(policy, model.name) else []
+    return tuple(held)
+
+
+def _decided(
+    model: ResolvedModel,
+    policy: Policy,
+    route: Route,
+    value: str,
+    now: datetime,
+    digest: str | None,
+    problem: str | None,
+) -> Decision:
+    attestation = (model.tags or {}).get(ATTESTATION_TAG)
+    target = PromotionTarget(
+        name=model.name or model.uri,
+        version=model.version or "unregistered",
+        route=route,
+        value=value,
+        model_digest=digest,
+        model_digest_problem=problem,
+        evidence_location=f"runs:/{model.run_id}/{ATTESTATION_ARTIFACT}" if model.run_id and attestation else None,
+    )
+    return decide(policy, (attestation,) if attestation else (), (), (), target=target, now=now)
+
+
+def _claimed_digest(model: ResolvedModel) -> tuple[str | None, str | None]:
+    """Read the digest that the evidence names; what cannot be read is for the decision to say, so any digest serves then."""
+    attestation = (model.tags or {}).get(ATTESTATION_TAG)
+    if attestation is None:
+        return "0" * 64, None
+    try:
+        return read_statement(open_envelope(attestation).payload).model_digest, None
+    except EvidenceRejected:
+        return "0" * 64, None

@@ -1,0 +1,117 @@
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlflow_privacy_gate.gate import guarded_alias, guarded_name, guarded_stage
+from mlflow_privacy_gate.gate.lookalikes import _CAPITALS, _SMALLS, folded, plain_letters
+from mlflow_privacy_gate.policy import built_in_policy, parse_policy
+
+BUILT_IN = built_in_policy()
+NAMES = parse_policy("version: 1\nguard: {registered_models: ['prod-*', live, '[!x]z', 'crédit', '*.v[0-9]']}\n")
+LOOKALIKES = [(letter, lookalike) for rows in (_CAPITALS, _SMALLS) for letter, row in rows.items() for lookalike in row]
+
+
+@pytest.mark.parametrize("stage", ["Production", "production", "PRODUCTION", "pRoDuCtIoN"])
+def test_production_is_guarded_in_any_letter_case(stage: str) -> None:
+    assert guarded_stage(BUILT_IN, stage)
+
+
+@pytest.mark.parametrize("stage", ["Staging", "Archived", "None", "", "Produc"])
+def test_staging_and_archiving_are_no_promotions(stage: str) -> None:
+    assert not guarded_stage(BUILT_IN, stage)
+
+
+def test_a_policy_may_guard_staging_too() -> None:
+    policy = parse_policy("version: 1\nguard: {stages: [staging]}\n")
+    assert guarded_stage(policy, "Staging")
+    assert not guarded_stage(policy, "Production")
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        "champion",
+        "Champion",
+        "PROD",
+        "production",
+        "\uff43\uff48\uff41\uff4d\uff50\uff49\uff4f\uff4e",  # full-width
+        "\u0441hampion",  # Cyrillic c
+        "C\u0397\u0391\u039c\u03a1\u0399\u039f\u039d",  # Greek capitals
+        "\u0440r\u043ed",  # Cyrillic p and o
+        "champio\u0578",  # Armenian n
+        "ch\u00e1mpion",  # accented
+        "cha\u0301mpion",
+        "champ\u200bion",  # zero-width space
+        "champ\u00adion",  # soft hyphen
+        "\U0001d41c\U0001d421\U0001d41a\U0001d426\U0001d429\U0001d422\U0001d428\U0001d427",  # mathematical bold
+        "\u1d04\u029c\u1d00\u1d0d\u1d18\u026a\u1d0f\u0274",  # small capitals
+        "champ\u0131on",  # dotless i
+        "pr\u03bfd",  # Greek omicron
+        "\u13e2\u13a1\u041e\u13a0",  # Cherokee and Cyrillic
+        "pr\u00f8d",
+        "\u24d2hampion",  # circled c
+    ],
+)
+def test_an_alias_is_guarded_in_whatever_letters_it_is_written(alias: str) -> None:
+    assert guarded_alias(BUILT_IN, alias)
+
+
+@pytest.mark.parametrize(
+    "alias", ["challenger", "champions", "pre-prod", "pr0d", "staging", "", "pr\u00f6be", "продукт"]
+)
+def test_other_aliases_are_free(alias: str) -> None:
+    assert not guarded_alias(BUILT_IN, alias)
+
+
+@pytest.mark.parametrize(
+    ("name", "guarded"),
+    [
+        ("prod-credit", True),
+        ("Prod-credit", True),
+        ("\u0440rod-credit", True),
+        ("prod", False),
+        ("prod-a\nb", True),
+        ("\u04cfive", True),  # Cyrillic palochka, which may be an i or an l
+        ("az", True),
+        ("xz", False),
+        ("\u0445z", True),  # merely looks like an x: the glob for "not x" still guards it
+        ("credit", True),  # looks like the guarded name with its accent
+        ("model.v3", True),
+        ("model.vl", False),
+    ],
+)
+def test_names_are_matched_by_glob(name: str, guarded: bool) -> None:
+    assert guarded_name(NAMES, name) is guarded
+
+
+@pytest.mark.parametrize(("letter", "lookalike"), LOOKALIKES)
+def test_every_look_alike_is_a_foreign_letter_and_reads_as_the_latin_one(letter: str, lookalike: str) -> None:
+    assert not lookalike.isascii()
+    assert unicodedata.category(lookalike)[0] in "LNS"
+    assert plain_letters(lookalike) == plain_letters(letter.lower())
+
+
+def test_no_look_alike_stands_for_two_letters() -> None:
+    assert len({lookalike for _, lookalike in LOOKALIKES}) == len(LOOKALIKES)
+
+
+@given(st.text(max_size=20))
+def test_folding_twice_changes_nothing_more(text: str) -> None:
+    assert plain_letters(plain_letters(text)) == plain_letters(text)
+
+
+@given(st.sampled_from(["champion", "production", "prod"]), st.data())
+def test_no_swap_of_look_alikes_unguards_an_alias(word: str, data: st.DataObject) -> None:
+    rows = {letter: letter + letter.upper() + _CAPITALS[letter.upper()] + _SMALLS[letter] for letter in word}
+    written = "".join(data.draw(st.sampled_from(rows[letter])) for letter in word)
+    assert guarded_alias(BUILT_IN, written)
+
+
+@given(st.text(st.characters(codec="ascii"), max_size=12))
+def test_ascii_stands_only_for_itself_in_any_case(alias: str) -> None:
+    assert guarded_alias(BUILT_IN, alias) == (alias.lower() in BUILT_IN.guard.aliases)
+    assert folded(alias) == alias.lower()

@@ -1,0 +1,227 @@
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+from evidence_builder import FAILING_AUCS, PASSING_AUCS, attestation, fresh_signer, passing_evidence
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mlflow_privacy_gate.evidence.facts import Evidence
+from mlflow_privacy_gate.gate import Decision, PromotionTarget, Route, decide, refuse
+from mlflow_privacy_gate.policy import Mode, Policy, built_in_policy, parse_policy, starter_policy
+from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
+DIGEST = "e" * 64
+SIGNER = fresh_signer()
+POLICY = parse_policy(starter_policy(SIGNER.public_pem, "tester-1"))
+TARGET = PromotionTarget("credit", "7", Route.ALIAS, "champion", DIGEST, evidence_location="runs:/abc/privacy_gate")
+
+
+def evidence(*, days_ago: float = 1, digest: str = DIGEST, **changes: Any) -> Evidence:
+    tested_at = NOW - timedelta(days=days_ago)
+    return passing_evidence(digest, **{"tested_at": tested_at, "expires_at": tested_at + timedelta(days=90), **changes})
+
+
+PASSING = attestation(evidence(), SIGNER)
+
+
+def ruled(
+    *attestations: str | bytes, policy: Policy = POLICY, target: PromotionTarget = TARGET, now: datetime = NOW
+) -> Decision:
+    return decide(policy, attestations, (), (), target=target, now=now)
+
+
+def test_believed_passing_evidence_of_these_bytes_is_allowed() -> None:
+    decision = ruled(PASSING)
+    assert decision.allowed
+    assert decision.refusal == ""
+    assert decision.findings == decision.blocking == ()
+    assert decision.verdict is not None
+    assert decision.verdict.outcome is Outcome.PASS
+    assert decision.evidence == evidence_in(PASSING)
+    assert decision.envelope_sha256 is not None
+    assert decision.mode is Mode.ENFORCE
+
+
+def evidence_in(envelope: str) -> Evidence:
+    allowed = ruled(envelope).evidence
+    assert allowed is not None
+    return allowed
+
+
+def test_the_envelope_counts_as_bytes_and_as_base64() -> None:
+    assert ruled(base64.b64decode(PASSING)).allowed
+
+
+def test_no_evidence_is_refused() -> None:
+    decision = ruled()
+    assert not decision.allowed
+    assert decision.reason_codes == ("PG001",)
+    assert (decision.verdict, decision.evidence, decision.envelope_sha256) == (None, None, None)
+
+
+def test_without_a_tester_key_everything_is_refused_and_init_is_named() -> None:
+    decision = ruled(PASSING, policy=built_in_policy())
+    assert decision.reason_codes == ("PG003",)
+    assert "mlflow-privacy-gate init" in decision.refusal
+    assert ruled(policy=built_in_policy()).reason_codes == ("PG003", "PG001")
+
+
+def test_an_officers_key_is_no_testers_key() -> None:
+    policy = parse_policy(starter_policy(SIGNER.public_pem, "x").replace("role: tester", "role: privacy-officer"))
+    assert ruled(PASSING, policy=policy).reason_codes == ("PG003",)
+
+
+@pytest.mark.parametrize(
+    ("envelope", "code"),
+    [
+        (attestation(evidence(), fresh_signer()), "PG003"),
+        (attestation(evidence(), None), "PG002"),
+        (attestation(evidence(digest="f" * 64), SIGNER), "PG004"),
+        (attestation(evidence(days_ago=91), SIGNER), "PG005"),
+        (attestation(evidence(days_ago=-1), SIGNER), "PG005"),
+        ("not an envelope", "PG002"),
+        (b"", "PG002"),
+        (b"{}", "PG002"),
+    ],
+)
+def test_evidence_that_is_not_believed_is_refused_with_its_code(envelope: str | bytes, code: str) -> None:
+    decision = ruled(envelope)
+    assert not decision.allowed
+    assert decision.reason_codes == (code,)
+
+
+def test_unsigned_evidence_counts_only_under_its_unsafe_word() -> None:
+    policy = parse_policy("version: 1\nevidence: {unsafe_allow_unsigned: true}\n")
+    assert ruled(attestation(evidence(), None), policy=policy).allowed
+    assert not ruled(attestation(evidence(aucs=FAILING_AUCS), None), policy=policy).allowed
+
+
+def test_bytes_that_cannot_be_read_are_refused_even_with_evidence() -> None:
+    target = replace(TARGET, model_digest=None, model_digest_problem="the bucket did not answer")
+    decision = ruled(PASSING, target=target)
+    assert not decision.allowed
+    assert decision.reason_codes == ("PG007",)
+    assert "the bucket did not answer" in decision.refusal
+
+
+def test_a_failing_verdict_refuses_with_every_finding() -> None:
+    decision = ruled(attestation(evidence(aucs=FAILING_AUCS, rows=150), SIGNER))
+    assert not decision.allowed
+    assert decision.verdict is not None
+    assert decision.verdict.outcome is Outcome.FAIL
+    assert len(decision.blocking) == 6
+    assert decision.reason_codes == ("PG201", "PG105")
+
+
+def test_the_newest_test_of_these_bytes_decides_in_any_order() -> None:
+    older_pass = attestation(evidence(days_ago=2), SIGNER)
+    newer_fail = attestation(evidence(days_ago=1, aucs=FAILING_AUCS), SIGNER)
+    for order in ((older_pass, newer_fail), (newer_fail, older_pass)):
+        assert not ruled(*order).allowed
+    newest_pass = attestation(evidence(days_ago=0.5), SIGNER)
+    assert ruled(newer_fail, newest_pass, older_pass).allowed
+
+
+def test_of_two_tests_at_one_moment_the_one_that_fails_counts() -> None:
+    fail = attestation(evidence(aucs=FAILING_AUCS), SIGNER)
+    for order in ((PASSING, fail), (fail, PASSING)):
+        assert not ruled(*order).allowed
+
+
+def test_rubbish_beside_good_evidence_is_told_and_does_not_block() -> None:
+    decision = ruled("rubbish", PASSING, attestation(evidence(digest="f" * 64), SIGNER))
+    assert decision.allowed
+    assert decision.reason_codes == ("PG002", "PG004")
+    assert {finding.effect for finding in decision.findings} == {Effect.WARN}
+
+
+def test_every_envelope_that_is_not_believed_is_listed() -> None:
+    decision = ruled("rubbish", attestation(evidence(digest="f" * 64), SIGNER), attestation(evidence(), None))
+    assert not decision.allowed
+    assert decision.reason_codes == ("PG002", "PG004")
+    assert len(decision.blocking) == 3
+
+
+def test_what_was_handed_in_as_waiver_or_sign_off_lifts_nothing() -> None:
+    fail = attestation(evidence(aucs=FAILING_AUCS), SIGNER)
+    papers = (b"{}", PASSING.encode())
+    with_papers = decide(POLICY, (fail,), papers, papers, target=TARGET, now=NOW)
+    assert with_papers == ruled(fail)
+
+
+def test_warn_allows_and_says_what_would_have_been_refused() -> None:
+    policy = parse_policy(starter_policy(SIGNER.public_pem, "a").replace("mode: enforce", "mode: warn"))
+    decision = ruled(policy=policy)
+    assert decision.allowed
+    assert decision.blocking
+    assert decision.refusal.startswith(
+        "Privacy gate would have refused alias champion for credit version 7: no evidence"
+    )
+    assert "mode is warn" in decision.refusal.splitlines()[1]
+    assert ruled(PASSING, policy=policy).refusal == ""
+
+
+def test_off_judges_nothing_and_says_so() -> None:
+    policy = parse_policy("version: 1\nmode: off\n", "house.yaml")
+    decision = ruled(policy=policy)
+    assert (decision.allowed, decision.verdict, decision.findings) == (True, None, ())
+    assert decision.refusal == (
+        "Privacy gate is off (house.yaml: mode off): alias champion for credit version 7 was allowed, and nothing was judged."
+    )
+
+
+def test_a_tightened_policy_refuses_what_was_allowed_and_a_comment_does_not() -> None:
+    text = starter_policy(SIGNER.public_pem, "a")
+    assert ruled(PASSING, policy=parse_policy(f"{text}# a comment\n")).allowed
+    assert not ruled(PASSING, policy=parse_policy(text.replace("default: 0.55", "default: 0.51"))).allowed
+
+
+def test_evidence_is_refused_once_it_has_expired() -> None:
+    assert ruled(PASSING, now=NOW + timedelta(days=88)).allowed
+    assert ruled(PASSING, now=NOW + timedelta(days=90)).reason_codes == ("PG005",)
+
+
+def test_evidence_binds_to_bytes_and_not_to_a_name() -> None:
+    renamed = replace(TARGET, name="prod-credit", version="1", route=Route.COPY, value="prod-credit")
+    assert ruled(PASSING, target=renamed).allowed
+
+
+def test_what_could_not_be_decided_is_refused_under_any_mode() -> None:
+    decision = refuse(TARGET, [Finding(ReasonCode.PG901, "privacy-gate.yaml:3: mode: expected …")])
+    assert not decision.allowed
+    assert decision.mode is Mode.ENFORCE
+    assert "PG901: privacy-gate.yaml:3: mode" in decision.refusal
+    assert "policy lint" in decision.refusal
+
+
+@given(st.lists(st.sampled_from(["pass", "fail", "foreign", "unsigned", "other", "rubbish"]), max_size=5))
+def test_a_promotion_is_allowed_only_with_a_pass_and_no_newer_fail(kinds: list[str]) -> None:
+    made = {
+        "pass": PASSING,
+        "fail": attestation(evidence(days_ago=0.5, aucs=FAILING_AUCS), SIGNER),
+        "foreign": attestation(evidence(), fresh_signer()),
+        "unsigned": attestation(evidence(), None),
+        "other": attestation(evidence(digest="f" * 64), SIGNER),
+        "rubbish": "rubbish",
+    }
+    decision = ruled(*(made[kind] for kind in kinds))
+    assert decision.allowed == ("pass" in kinds and "fail" not in kinds)
+    assert decision.allowed == (decision.refusal == "") == (not decision.blocking)
+
+
+@given(st.data())
+def test_flipping_any_byte_of_an_envelope_refuses(data: st.DataObject) -> None:
+    raw = bytearray(base64.b64decode(PASSING))
+    position = data.draw(st.integers(0, len(raw) - 1))
+    raw[position] ^= data.draw(st.integers(1, 255))
+    assert not ruled(bytes(raw)).allowed
+
+
+def test_the_aucs_of_the_cases_are_what_the_tests_take_them_for() -> None:
+    assert max(PASSING_AUCS.values()) <= 0.55 < min(FAILING_AUCS.values())
