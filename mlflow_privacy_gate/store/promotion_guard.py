@@ -22,8 +22,7 @@ from mlflow_privacy_gate.errors import CouldNotLook, EvidenceRejected, PolicyErr
 from mlflow_privacy_gate.evidence.model_digest import fingerprint, model_digest
 from mlflow_privacy_gate.policy.location import PolicyFile
 from mlflow_privacy_gate.policy.model import Mode, Policy
-from mlflow_privacy_gate.registry.translation import is_database_failure
-from mlflow_privacy_gate.store.refusals import refusal_of, refused, target_of
+from mlflow_privacy_gate.store.refusals import is_an_answer, refusal_of, refused, target_of
 from mlflow_privacy_gate.store.routes import Request
 from mlflow_privacy_gate.store.subjects import Subject
 from mlflow_privacy_gate.vocabulary import ReasonCode
@@ -79,7 +78,7 @@ class PromotionGuard:
         try:
             judged = self._judged(promotion)
         except Exception as exc:
-            if isinstance(exc, MlflowException) and not is_database_failure(exc):
+            if is_an_answer(exc):
                 raise  # there is no such version: MLflow's own answer
             refusal = exc.message if isinstance(exc, PromotionRefused) else refusal_of(exc, promotion.request)
             raise refused(refusal) from exc
@@ -152,7 +151,7 @@ def _written(
     try:
         result = promotion.write()
     except Exception as exc:
-        if isinstance(exc, MlflowException) and not is_database_failure(exc):
+        if is_an_answer(exc):
             raise
         raise refused(refusal_of(exc, promotion.request)) from exc
     if promotion.written is None or promotion.undo is None:

@@ -24,16 +24,21 @@ def refused(message: str) -> MlflowException:
     return MlflowException(message, error_code=PERMISSION_DENIED)
 
 
+def is_an_answer(error: Exception) -> bool:
+    """Whether an error is MLflow's own answer to the request (no such version, bad name), rather than a failure on the way."""
+    return isinstance(error, MlflowException) and error.get_http_status_code() < 500 and not is_database_failure(error)
+
+
 def finding_of(error: Exception) -> Finding:
     """Return the one finding that an error on the way to a decision amounts to; what is not understood is PG909."""
     if isinstance(error, PolicyError):
         return Finding(ReasonCode.PG901, error.message)
     if isinstance(error, PrivacyGateError):
         return Finding(error.code or ReasonCode.PG909, error.message)
-    if is_database_failure(error):
+    if is_database_failure(error) or isinstance(error, MlflowException):
         _logger.error("privacy gate: the registry's database failed during a promotion", exc_info=error)
         return Finding(
-            ReasonCode.PG902, "the registry's database failed; nothing was promoted. The server's log has the details"
+            ReasonCode.PG902, "the registry or its database failed; nothing was promoted. The server's log has the details"
         )
     _logger.error("privacy gate: internal fault during a promotion", exc_info=error)
     return Finding(
