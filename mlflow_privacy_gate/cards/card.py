@@ -29,9 +29,10 @@ def write_card(card: str | None, view: CardView, *, templates: Path | None = Non
     if card is None or not card.strip():
         card = render("card.md.j2", folder=templates, view=view)
     read_claims(card)
-    front = splice(take_apart(card), _section(view), view.model_name, _result(view))
-    block = render_block(view, newline=front.newline, templates=templates)
-    body = put_block(front.body, block, front.newline, first_line=front.body_line)
+    parts = take_apart(card)
+    block = render_block(view, newline=parts.newline, templates=templates)
+    body = put_block(parts.body or parts.newline, block, parts.newline, first_line=parts.body_line)
+    front = splice(parts, _section(view), view.model_name, _result(view))
     return front.opening + front.yaml_text + front.closing + body
 
 

@@ -21,8 +21,11 @@ def plain(value: float, *, limit: float | None = None) -> str:
     0.55004 against a limit of 0.55 is printed as ``0.55004``; exactly 0.55 as ``0.5500``. CardError for NaN and infinity.
     """
     exact_value = _decimal(value)
+    rounded = exact_value.quantize(_FOUR_DIGITS, rounding=ROUND_HALF_EVEN)
     if limit is None:
-        text = f"{exact_value.quantize(_FOUR_DIGITS, rounding=ROUND_HALF_EVEN):f}"
+        text = f"{rounded:f}"
+    elif exact_value == _decimal(limit):
+        text = f"{rounded if rounded == exact_value else exact_value.normalize():f}"
     else:
         text = number(value, against=float(_decimal(limit)))
     return text if Decimal(text) else text.removeprefix("-")

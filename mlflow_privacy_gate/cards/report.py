@@ -12,13 +12,15 @@ from mlflow_privacy_gate.cards.view import CardView
 def html_report(view: CardView, *, templates: Path | None = None) -> str:
     """Render ``report.html``: one file, nothing loaded from elsewhere, fit to be printed."""
     curves = view.particulars.curves
-    histograms = [histogram_plot(f"scores-{n}", c.attack, c.histogram) for n, c in enumerate(curves, start=1)]
+    drawn = [
+        (each, histogram_plot(f"scores-{n}", each.attack, each.histogram)) for n, each in enumerate(curves, start=1)
+    ]
     return render(
         "report.html.j2",
         folder=templates,
         view=view,
         roc=roc_plot(curves),
-        histograms=[histogram for histogram in histograms if histogram is not None],
+        histograms=[(each.attack, plot) for each, plot in drawn if plot is not None],
         intervals=interval_plot(view.attacks, view.verdict.margin),
     )
 

@@ -8,7 +8,7 @@ from mlflow_privacy_gate.cards.particulars import Particulars
 from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
 from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import RULE_NAME, Membership, Outcome, SplitOrigin
+from mlflow_privacy_gate.vocabulary import RULE_NAME, Membership, Outcome, ReasonCode, SplitOrigin
 
 _ORIGINS = {
     SplitOrigin.MANIFEST: "the manifest that the training run logged (log_splits)",
@@ -25,19 +25,27 @@ _NOT_RUN = "this check was not run"
 
 def in_short(verdict: Verdict) -> tuple[str, ...]:
     """Say in words without statistics what was found."""
-    opening = {
-        Outcome.PASS: "The attacks that were run told training rows from held-out rows no better than the margin allows.",
-        Outcome.FAIL: "The test failed: see each finding below.",
-        Outcome.INCONCLUSIVE: "The test could not decide, so it counts as not passed: see each finding below.",
-    }[Outcome(verdict.outcome)]
     if verdict.attack_auc is None:
-        return (opening, "No attack that decides could be measured.")
+        return (_opening(verdict), "No attack that decides could be measured.")
     pairs = round(verdict.attack_auc * 100)
     picture = (
         f"Shown one row the model was trained on and one it was not, the strongest attack ({verdict.attack}) picks the training row in "
         f"about {pairs} of 100 such pairs; a coin would pick it in 50."
     )
-    return (opening, picture)
+    return (_opening(verdict), picture)
+
+
+def _opening(verdict: Verdict) -> str:
+    if verdict.outcome is Outcome.PASS:
+        return "The attacks that were run told training rows from held-out rows no better than the margin allows."
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        return "The test could not decide, so it counts as not passed; the findings say why."
+    if any(finding.code is ReasonCode.PG201 for finding in verdict.findings):
+        return (
+            "The test failed. Whoever can ask this model about a record can tell, better than the margin allows, "
+            "whether that record was used to train it."
+        )
+    return "The test failed; the findings say why."
 
 
 def confidence(verdict: Verdict) -> str:
@@ -60,7 +68,7 @@ def identity(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
         FieldRow("Cohort", extra.cohort),
         FieldRow("Use agreement", extra.use_agreement),
         FieldRow("Release context", extra.release_context, "not declared by the user, and never inferred"),
-        FieldRow("Data categories", ", ".join(evidence.card.data_categories) or None, "the card declares none"),
+        FieldRow("Data categories", ", ".join(evidence.card.data_categories) or "none declared on the card"),
         FieldRow("Personal data", _yes_no(evidence.card.personal_data), "the card does not say"),
         FieldRow("Evaluator", extra.evaluator),
     )
@@ -104,7 +112,7 @@ def validity(evidence: Evidence) -> tuple[FieldRow, ...]:
         FieldRow("Splits told apart without the model (blind AUC)", _blind(facts), _NOT_RUN),
         FieldRow(
             "Rows on both sides, dropped from both",
-            f"{numbers.count(splits.shared_rows)} (duplication alone predicts {numbers.plain(splits.shared_rows_expected)})",
+            f"{numbers.count(splits.shared_rows)} (duplication alone predicts about {splits.shared_rows_expected:,.0f})",
         ),
         FieldRow("Groups on both sides", _optional_count(splits.group_overlap), "no group column was named"),
         FieldRow(
@@ -116,7 +124,7 @@ def validity(evidence: Evidence) -> tuple[FieldRow, ...]:
         FieldRow("Positive control (AUC of a reference model that does leak)", _control(facts), "no reference models"),
         FieldRow("Rows answered differently when asked twice", _optional_count(facts.unstable_rows), _NOT_RUN),
         FieldRow(
-            "Training rows inside the artifact itself", facts.holds_training_rows, "none known of this kind of model"
+            "Training rows inside the artifact itself", facts.holds_training_rows, "nothing of the kind was noted"
         ),
     )
 

@@ -44,6 +44,8 @@ def splice(
     text = _with_blank_end(_apply(front.yaml_text, edits), front.newline)
     opening = front.opening or f"---{front.newline}"
     closing = front.closing or f"---{front.newline}{front.newline}"
+    if not closing.endswith("\n"):
+        closing += front.newline
     changed = replace(front, opening=opening, yaml_text=text, closing=closing)
     _hold_to_promise(changed, before, section, result)
     return changed

@@ -1,0 +1,76 @@
+"""What the author's card claims is read strictly: a misspelt claim never passes as absent."""
+
+from __future__ import annotations
+
+import pytest
+from card_shapes import CLAIMS_IN_FLOW, COMMENTS_AND_FLOW_LISTS, NO_FRONT_MATTER
+
+from mlflow_privacy_gate.cards import read_claims
+from mlflow_privacy_gate.errors import CardError
+from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
+
+
+def card(section: str) -> str:
+    return f"---\nlicense: mit\nprivacy_gate:\n{section}\n---\nBody.\n"
+
+
+def test_claims_are_read_with_their_types() -> None:
+    assert read_claims(COMMENTS_AND_FLOW_LISTS) == CardClaims(True, ("health", "children"), 0.52, None)
+
+
+def test_a_delta_as_people_write_it_is_a_number() -> None:
+    assert read_claims(CLAIMS_IN_FLOW).differential_privacy == DifferentialPrivacyClaim(3.0, 1e-5, "person", "rdp")
+
+
+def test_a_card_without_front_matter_or_section_claims_nothing() -> None:
+    assert read_claims(NO_FRONT_MATTER) == CardClaims()
+    assert read_claims("---\nlicense: mit\n---\n") == CardClaims()
+    assert read_claims("") == CardClaims()
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (
+            "  data_category: [health]",
+            "line 4: privacy_gate: unknown key 'data_category' (did you mean data_categories?)",
+        ),
+        ("  personal_data: maybe", "line 4: privacy_gate.personal_data: expected true or false, got 'maybe'"),
+        ("  data_categories: health", "line 4: privacy_gate.data_categories: expected a list of words"),
+        ("  data_categories: [1]", "line 4: privacy_gate.data_categories: expected a list of words"),
+        ("  max_attack_auc: 55", "line 4: privacy_gate.max_attack_auc: expected a fraction in [0.5, 1], got 55"),
+        ("  max_attack_auc: .nan", "line 4: privacy_gate.max_attack_auc: expected a fraction"),
+        ("  max_attack_auc: true", "line 4: privacy_gate.max_attack_auc: expected a fraction"),
+        (
+            "  personal_data: true\n  differential_privacy: 3",
+            "line 5: privacy_gate.differential_privacy: expected epsilon",
+        ),
+        (
+            "  differential_privacy: {epsilon: 3}",
+            "line 4: privacy_gate.differential_privacy.delta: expected a fraction",
+        ),
+        (
+            "  differential_privacy: {epsilon: -1, delta: 0}",
+            "differential_privacy.epsilon: expected a number of at least 0",
+        ),
+        ("  differential_privacy: {epsilon: 1, delta: 0, steps: 1.5}", "steps: expected a whole number above 0"),
+        (
+            "  differential_privacy: {epsilon: 1, delta: 0, noise_multiplyer: 2}",
+            "unknown key 'noise_multiplyer' (did you mean noise_multiplier?)",
+        ),
+    ],
+)
+def test_a_claim_that_cannot_be_meant_is_an_error_with_its_line(section: str, message: str) -> None:
+    with pytest.raises(CardError) as caught:
+        read_claims(card(section))
+    assert message in caught.value.message
+
+
+def test_all_mistakes_are_reported_together() -> None:
+    with pytest.raises(CardError) as caught:
+        read_claims(card("  personal_data: 1\n  max_attack_auc: x"))
+    assert len(caught.value.message.splitlines()) == 2
+
+
+def test_what_the_gate_wrote_is_no_claim() -> None:
+    assert read_claims(card("  verdict: pass\n  attack_auc: 0.1\n  margin: 0.9")) == CardClaims()
