@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from mlflow_privacy_gate.evidence.facts import AttackFacts, Evidence
@@ -73,6 +74,8 @@ def _attack(policy: Policy, evidence: Evidence, name: str) -> Iterator[Finding]:
         reason = next((skipped.reason for skipped in evidence.not_run if skipped.id == name), None)
         yield _lacks(f"The attack {name} was not run{f': {reason}' if reason else ''}.", name)
         return
+    if name in _twice(other.id for other in evidence.attacks) or _twice(metric.id for metric in facts.metrics):
+        yield _lacks(f"The attack {name} states a number twice, so it is not known which one holds.", name)
     if facts.formula != ATTACKS[name].formula:
         yield _lacks(f"The attack {name} was measured by {facts.formula}, not by {ATTACKS[name].formula}.", name)
     auc = facts.metric("auc")
@@ -136,6 +139,10 @@ def _test(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
 
 def _lacks(message: str, attack: str | None = None) -> Finding:
     return Finding(ReasonCode.PG006, message, attack=attack)
+
+
+def _twice(ids: Iterable[str]) -> set[str]:
+    return {name for name, count in Counter(ids).items() if count > 1}
 
 
 def _is_number(value: float | None) -> bool:

@@ -145,7 +145,7 @@ def _positive_control(evidence: Evidence, margin: float) -> Iterator[Finding]:
     caught, low = evidence.validity.positive_control_auc, evidence.validity.positive_control_ci_low
     if caught is None or not math.isfinite(caught):
         return  # whether it had to be run is for the requirements to say
-    if not exceeds(caught, margin) or (low is not None and low <= 0.5):
+    if not exceeds(caught, margin) or (low is not None and not low > 0.5):
         yield Finding(
             ReasonCode.PG109,
             f"A reference model that was overfitted on purpose was not caught (AUC {number(caught, against=margin)}, "

@@ -114,6 +114,14 @@ def test_an_attack_measured_by_another_formula_does_not_count() -> None:
     assert messages(found, ReasonCode.PG006) == ["The attack loss was measured by loss/v0, not by loss/v1."]
 
 
+def test_a_number_that_stands_twice_is_no_number() -> None:
+    evidence = measured()
+    again = replace(evidence, attacks=(*evidence.attacks, attack("loss", 0.9)))
+    assert verdict(again).reason_codes == ("PG006",)
+    loss = attack("loss", 0.51, metrics=(Metric("auc", 0.51), Metric("auc", 0.9)))
+    assert verdict(with_attack(evidence, loss)).reason_codes == ("PG006",)
+
+
 def test_evidence_without_any_attack_is_inconclusive() -> None:
     found = verdict(replace(measured(), attacks=()))
     assert found.outcome is Outcome.INCONCLUSIVE
@@ -461,6 +469,13 @@ def test_what_was_concluded_at_the_test_decides_nothing() -> None:
 def test_the_same_inputs_give_the_same_verdict() -> None:
     evidence = measured(FAILING_AUCS)
     assert verdict(evidence) == verdict(evidence)
+
+
+@pytest.mark.parametrize(("auc", "low"), [(0.549, 0.53), (0.7, 0.5), (0.7, math.nan)])
+def test_a_positive_control_must_be_caught_surely(auc: float, low: float) -> None:
+    evidence = thorough()
+    control = replace(evidence.validity, positive_control_auc=auc, positive_control_ci_low=low)
+    assert verdict(replace(evidence, validity=control), THOROUGH).reason_codes == ("PG109",)
 
 
 @given(st.dictionaries(st.sampled_from(list(PASSING_AUCS)), st.floats(0, 1), min_size=4))

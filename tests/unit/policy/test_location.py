@@ -30,9 +30,9 @@ def test_commands_look_in_the_option_then_the_variable_then_the_folder_then_the_
 
 def test_a_named_file_that_is_missing_is_never_passed_over(tmp_path: Path) -> None:
     write(tmp_path / "privacy-gate.yaml")
-    with pytest.raises(PolicyError, match="gone.yaml: cannot be read: No such file"):
+    with pytest.raises(PolicyError, match=r"gone\.yaml: cannot be read: No such file"):
         find_policy("gone.yaml", {}, tmp_path)
-    with pytest.raises(PolicyError, match="gone.yaml: cannot be read"):
+    with pytest.raises(PolicyError, match=r"gone\.yaml: cannot be read"):
         find_policy(None, {"PRIVACY_GATE_POLICY": "gone.yaml"}, tmp_path)
 
 
@@ -70,7 +70,7 @@ def test_the_store_refuses_a_missing_or_invalid_named_file(tmp_path: Path) -> No
     with pytest.raises(PolicyError):
         server_policy({"PRIVACY_GATE_POLICY": str(tmp_path / "gone.yaml")})
     (tmp_path / "bad.yaml").write_text("version: 1\nmode: maybe\n")
-    with pytest.raises(PolicyError, match="bad.yaml:2: mode"):
+    with pytest.raises(PolicyError, match=r"bad\.yaml:2: mode"):
         server_policy({"PRIVACY_GATE_POLICY": str(tmp_path / "bad.yaml")})
 
 
@@ -96,7 +96,7 @@ def test_a_file_that_becomes_invalid_refuses_until_it_is_mended(tmp_path: Path) 
     file.current()
     path.write_text("version: 1\nmode: nope\n")
     for _ in range(2):
-        with pytest.raises(PolicyError, match="p.yaml:2"):
+        with pytest.raises(PolicyError, match=r"p\.yaml:2"):
             file.current()
     path.unlink()
     with pytest.raises(PolicyError, match="cannot be read"):
