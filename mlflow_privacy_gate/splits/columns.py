@@ -65,7 +65,8 @@ def kinds_of_mlflow_schema(schema: str | None) -> dict[str, Kind] | None:
 def conform(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> pd.DataFrame:
     """Return the logged columns only, in the logged order, with dates and booleans read as such where nothing is lost by it."""
     chosen = frame if list(frame.columns) == list(kinds) else frame[list(kinds)]
-    return with_plain_integers(chosen.assign(**{name: read(chosen[name]) for name, read in _to_read(chosen, kinds)}))
+    changed = {name: read(chosen[name]) for name, read in _to_read(chosen, kinds)}
+    return with_plain_integers(chosen.assign(**changed) if changed else chosen)
 
 
 def _to_read(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> Iterator[tuple[str, Callable[[pd.Series], pd.Series]]]:

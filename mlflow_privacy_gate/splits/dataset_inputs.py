@@ -15,6 +15,7 @@ from mlflow_privacy_gate.splits._interface import Split, Splits
 from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.columns import Kind, column_kinds, conform, kinds_of_mlflow_schema
 from mlflow_privacy_gate.splits.contexts import MEMBERS, NON_MEMBERS, TUNING, choose, normalised
+from mlflow_privacy_gate.splits.mlflow_record import mlflow_digest
 from mlflow_privacy_gate.splits.readers import readings
 from mlflow_privacy_gate.splits.tables import as_frame
 from mlflow_privacy_gate.splits.target import target_column
@@ -156,10 +157,3 @@ def _compared(
         )
         return _Side(split, words, same_rows=True)
     return _Side(split, None, same_rows=True)
-
-
-def mlflow_digest(frame: pd.DataFrame) -> str:
-    """Return the digest that MLflow itself gives a frame (first 10,000 rows, some columns): it identifies and does not protect."""
-    from mlflow.data.pandas_dataset import from_pandas
-
-    return str(from_pandas(frame, source="rows.parquet").digest)

@@ -14,6 +14,7 @@ from mlflow_privacy_gate.splits.columns import conform
 from mlflow_privacy_gate.splits.manifest import LoggedSplit
 from mlflow_privacy_gate.splits.readers import readings
 from mlflow_privacy_gate.splits.tables import as_frame
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,9 @@ def _matching(frames: Iterator[pd.DataFrame], logged: LoggedSplit, *, role: str,
     for found in frames:
         missing = [name for name in logged.columns if name not in found.columns]
         if missing:
-            raise SplitsUnavailable(f"{role}: {where} lacks columns that were logged: {', '.join(missing[:5])}")
+            raise SplitsUnavailable(
+                f"{role}: {where} lacks columns that were logged: {', '.join(missing[:5])}", code=ReasonCode.PG104
+            )
         frame = conform(found, logged.columns)
         digest = rowset_digest(frame)
         if digest == logged.digest:

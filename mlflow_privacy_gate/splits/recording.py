@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pandas as pd
 
 from mlflow_privacy_gate.errors import CouldNotLook, SplitsUnavailable, UsageError
-from mlflow_privacy_gate.splits.locations import is_uri
 from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of
+from mlflow_privacy_gate.splits.mlflow_record import mlflow_record
 from mlflow_privacy_gate.vocabulary import DATASET_MODEL_TAG, MANIFEST_ARTIFACT
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities import Dataset, DatasetInput, Run
-
-# MLflow refuses a longer dataset schema; a frame of about ten thousand columns has one.
-_SCHEMA_LIMIT = 1_000_000
-# MLflow's own artifact schemes have no dataset source class; its "local" source loads any artifact URI.
-_MLFLOW_SCHEMES = frozenset({"runs", "models", "mlflow-artifacts"})
+    from mlflow.entities import DatasetInput, Run
 
 
 @dataclass(frozen=True)
@@ -64,7 +56,7 @@ class Recording:
         tags = [InputTag(MLFLOW_DATASET_CONTEXT, context)]
         if self.model_id is not None:
             tags.append(InputTag(DATASET_MODEL_TAG, self.model_id))
-        return DatasetInput(_dataset(frame, name, source), tags)
+        return DatasetInput(mlflow_record(frame, name=name, source=source), tags)
 
 
 @contextmanager
@@ -121,27 +113,6 @@ def _folder(client: MlflowClient, run_id: str, model_id: str | None) -> str:
     except SplitsUnavailable:
         return shared
     return shared if owner in {None, model_id} else own
-
-
-def _dataset(frame: pd.DataFrame, name: str, source: str) -> Dataset:
-    from mlflow.data.pandas_dataset import from_pandas
-    from mlflow.entities import Dataset
-
-    scheme = urlsplit(source).scheme.lower() if is_uri(source) else ""
-    own = scheme in _MLFLOW_SCHEMES
-    with warnings.catch_warnings():
-        # MLflow advises on integer columns while it infers a schema; that is advice on signatures, not on splits.
-        warnings.simplefilter("ignore", UserWarning)
-        record = from_pandas(frame, source="rows.parquet" if own else source, name=name).to_dict()
-    schema = record.get("schema")
-    return Dataset(
-        name=name,
-        digest=record["digest"],
-        source_type="local" if own else record["source_type"],
-        source=json.dumps({"uri": source}) if own else record["source"],
-        schema=schema if schema is None or len(schema) <= _SCHEMA_LIMIT else None,
-        profile=record.get("profile"),
-    )
 
 
 def with_mlflow_record(logged: LoggedSplit, recorded: DatasetInput) -> LoggedSplit:
