@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +45,15 @@ class Registry(Protocol):
 
     def publish(self, model: ResolvedModel, publication: Publication) -> None:
         """Write a check's results; whenever it stops half-way, no pass is left behind."""
+
+    def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
+        """Give every version of every registered model (or of one), newest first, with stages and aliases; prompts are left out."""
+
+    def set_stage(self, model: ResolvedModel, stage: str) -> None:
+        """Move a version to a stage; PromotionRefused with the registry's own words where it refuses."""
+
+    def set_alias(self, model: ResolvedModel, alias: str) -> None:
+        """Point an alias at a version; PromotionRefused with the registry's own words where it refuses."""
 
     def describe(self) -> str:
         """Say which tracking server and registry are asked, without credentials."""

@@ -120,3 +120,10 @@ def latest_versions(client: MlflowClient, name: str, stage: str | None) -> list[
     """Return the newest version of a stage (or of each stage) without the client's notice that stages are deprecated."""
     registry_client = client._get_registry_client()  # type: ignore[no-untyped-call]
     return list(registry_client.get_latest_versions(name, None if stage is None else [stage]))
+
+
+def transition_stage(client: MlflowClient, name: str, version: str, stage: str) -> ModelVersion:
+    """Move a version to a stage without the client's notice that stages are deprecated."""
+    registry_client = client._get_registry_client()  # type: ignore[no-untyped-call]
+    moved: ModelVersion = registry_client.transition_model_version_stage(name, version, stage, False)
+    return moved

@@ -6,7 +6,7 @@ import json
 import posixpath
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -15,10 +15,13 @@ from typing import TYPE_CHECKING, TypeVar
 import mlflow
 from mlflow import MlflowClient
 from mlflow.entities import Metric
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import PERMISSION_DENIED, ErrorCode
 
-from mlflow_privacy_gate.errors import CouldNotLook
+from mlflow_privacy_gate.errors import CouldNotLook, PromotionRefused, UsageError
 from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
-from mlflow_privacy_gate.registry import model_folder
+from mlflow_privacy_gate.registry import mlflow_private, model_folder
+from mlflow_privacy_gate.registry.listing import every_version
 from mlflow_privacy_gate.registry.resolution import resolve
 from mlflow_privacy_gate.registry.stores import said_without_credentials
 from mlflow_privacy_gate.registry.translation import asking
@@ -114,6 +117,28 @@ class MlflowRegistry:
                 self._ask(partial(self.client.set_model_version_tag, name, version, key, value))
         self._ask(lambda: self.client.set_model_version_tag(name, version, VERDICT_TAG, publication.verdict))
 
+    def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
+        """Give every version of every registered model (or of one), newest first; prompts are left out."""
+        return every_version(self.client, self.describe(), name)
+
+    def set_stage(self, model: ResolvedModel, stage: str) -> None:
+        """Move a version to a stage."""
+        name, version = _registered(model)
+        self._promote(lambda: mlflow_private.transition_stage(self.client, name, version, stage))
+
+    def set_alias(self, model: ResolvedModel, alias: str) -> None:
+        """Point an alias at a version."""
+        name, version = _registered(model)
+        self._promote(lambda: self.client.set_registered_model_alias(name, alias, version))
+
+    def _promote(self, write: Callable[[], object]) -> None:
+        try:
+            write()
+        except MlflowException as exc:
+            if exc.error_code == ErrorCode.Name(PERMISSION_DENIED):
+                raise PromotionRefused(exc.message) from exc
+            self._ask(partial(_raise, exc))  # translated as any other answer
+
     def _write_artifacts(self, run_id: str, publication: Publication) -> None:
         with tempfile.TemporaryDirectory(prefix="privacy-gate-") as temporary:
             for path, content in publication.artifacts.items():
@@ -160,3 +185,13 @@ def _dataset_input(given: MlflowDatasetInput) -> DatasetInput:
         num_rows=rows if isinstance(rows, int) else None,
         model_id=tags.get(DATASET_MODEL_TAG),
     )
+
+
+def _registered(model: ResolvedModel) -> tuple[str, str]:
+    if model.name is None or model.version is None:
+        raise UsageError(f"{model.uri} is not registered, so it cannot be promoted; register it first")
+    return model.name, model.version
+
+
+def _raise(error: MlflowException) -> None:
+    raise error

@@ -1,0 +1,71 @@
+"""``promote``: check a version, then move it to a stage or point an alias at it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from mlflow_privacy_gate.cli.options import key_option, policy_option, server_options, target_options
+
+
+@click.command("promote")
+@click.argument("model_uri", metavar="MODEL")
+@target_options
+@click.option("--recorded", is_flag=True, help="Use the recorded evidence and do not test again (a rollback).")
+@key_option
+@policy_option
+@server_options
+def command(
+    model_uri: str,
+    stage: str | None,
+    alias: str | None,
+    recorded: bool,
+    key: Path | None,
+    policy: Path | None,
+    tracking_uri: str | None,
+    registry_uri: str | None,
+) -> None:
+    """Check MODEL and, when it passes, move it to --stage or point --alias at it (default: the first guarded stage).
+
+    The decision is made here first, so that nobody waits in a request for a large model, and again by the guarded registry. Exit codes:
+    0 promoted, 1 failed or refused, 2 usage or policy, 3 could not judge, 4 could not look.
+    """
+    from mlflow_privacy_gate import check
+    from mlflow_privacy_gate.cli.check_formats import text
+    from mlflow_privacy_gate.cli.progress import shown_progress
+    from mlflow_privacy_gate.cli.verify import decision_text, exit_code, parse_moment, promotion_named
+    from mlflow_privacy_gate.gate import Route
+    from mlflow_privacy_gate.gate.examining import examine
+    from mlflow_privacy_gate.policy import find_policy
+    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+
+    in_force = find_policy(policy, os.environ, Path.cwd())
+    registry = MlflowRegistry(tracking_uri, registry_uri)
+    route, value = promotion_named(stage, alias, in_force)
+    model = registry.resolve(model_uri)
+    if not recorded:
+        with shown_progress() as progress:
+            result = check(
+                f"models:/{model.name}/{model.version}" if model.versioned else model_uri,
+                policy=in_force,
+                key=key,
+                tracking_uri=tracking_uri,
+                registry_uri=registry_uri,
+                progress=progress,
+            )
+        click.echo(text(result))
+        if result.exit_code != 0:
+            sys.exit(result.exit_code)
+    model = registry.resolve(f"models:/{model.name}/{model.version}" if model.versioned else model_uri)
+    decision = examine(registry, model, in_force, route=route, value=value, now=parse_moment(None))
+    if not decision.allowed:
+        click.echo(decision_text(decision))
+        sys.exit(exit_code(decision))
+    if route is Route.ALIAS:
+        registry.set_alias(model, value)
+    else:
+        registry.set_stage(model, value)
+    click.echo(f"Promoted: {model.name} version {model.version} to {route} {value}.")
