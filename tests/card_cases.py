@@ -37,9 +37,10 @@ FAILING_AUCS = {"confidence": 0.7814, "loss": 0.7814, "entropy": 0.6120, "modifi
 
 def attack_facts(name: str, auc: float | None, **changes: Any) -> AttackFacts:
     """One attack with an AUC and TPRs at 1 % and 0.1 % FPR."""
-    interval = (None, None) if auc is None else (round(auc - 0.02, 4), round(min(auc + 0.02, 1.0), 4))
+    low = None if auc is None else round(auc - 0.02, 4)
+    high = None if auc is None else round(min(auc + 0.02, 1.0), 4)
     metrics = (
-        Metric("auc", auc, *interval, ci_method="delong"),
+        Metric("auc", auc, low, high, ci_method="delong"),
         Metric("tpr_at_fpr_0.01", 0.0142, 0.0075, 0.0233),
         Metric("tpr_at_fpr_0.001", None, note="not resolvable (smallest FPR 0.0017)"),
     )
@@ -97,7 +98,7 @@ def verdict(outcome: Outcome = Outcome.PASS, **changes: Any) -> Verdict:
     aucs = FAILING_AUCS if outcome is Outcome.FAIL else PASSING_AUCS
     attack = max(aucs, key=lambda name: aucs[name])
     auc = aucs[attack]
-    findings = ()
+    findings: tuple[Finding, ...] = ()
     if outcome is Outcome.FAIL:
         findings = tuple(
             Finding(

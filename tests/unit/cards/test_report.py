@@ -1,0 +1,119 @@
+"""The report tells a reader without statistics what was found and what to do, and prints alone."""
+
+from __future__ import annotations
+
+import html
+import re
+from datetime import timedelta
+
+import pytest
+from card_cases import EXPIRES_AT, FAILING_AUCS, evidence, failing_view, particulars, passing_view, verdict
+
+from mlflow_privacy_gate.cards import CardView, card_view, html_report, markdown_report
+from mlflow_privacy_gate.cards.particulars import WaiverInForce
+from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
+from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, Outcome, ReasonCode
+
+VIEWS = {"pass": passing_view(), "fail": failing_view()}
+
+
+def text_of(page: str) -> str:
+    body = page.partition("<body>")[2]
+    return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
+def test_the_page_is_one_file_without_scripts_or_anything_from_elsewhere(view: CardView) -> None:
+    page = html_report(view)
+    assert not re.search(r"<(script|iframe|object|embed|link|img|form)\b", page, re.IGNORECASE)
+    assert not re.search(r"\bon\w+=|@import|url\((?!#)|\bsrc=", page, re.IGNORECASE)
+    assert "default-src 'none'" in page
+    assert "@media print" in page
+
+
+@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS.keys())
+@pytest.mark.parametrize("render", [html_report, markdown_report])
+def test_both_forms_have_every_row_of_the_reporting_template(view: CardView, render: object) -> None:
+    assert callable(render)
+    report = render(view)
+    for row in (
+        "Training data",
+        "Consumer loans 2019-2024",
+        "adult customers with one loan or more",
+        "DPA-2024-17",
+        "Model risk, team B",
+        "2026-03-01 14:05 UTC",
+        "Threshold" if render is html_report else "Margin",
+        "Conclusion",
+        "Sign-off",
+        "0.6576 (1,840 parameters)",
+        "+0.0209 (0.8911 on members, 0.8702 on non-members)",
+        "not built into this tool",
+        "3f" * 32,
+        "internal",
+    ):
+        assert row in report, row
+    assert RULE_CREDIT_HTML in report
+
+
+def test_a_failing_report_says_in_plain_words_what_was_found_and_what_to_do_next() -> None:
+    page = text_of(html_report(failing_view()))
+    assert page.index("Whoever can ask this model about a record can tell") < page.index("Model, data and evaluator")
+    assert "in about 78 of 100 such pairs; a coin would pick it in 50" in page
+    assert f"Next: {REASONS[ReasonCode.PG201].remedy}." in page
+    assert "a legal basis for using it, answers to access requests, erasure" in page
+    assert page.index("at least 20 rows a leaf") < page.index("answer with the label alone")
+
+
+def test_no_cell_below_ten_is_printed_and_none_can_be_worked_out() -> None:
+    page = html_report(passing_view())
+    islands = re.search(r"<tr><td>region</td><th scope=\"row\">islands</th>(.*?)</tr>", page)
+    assert islands is not None
+    assert re.findall(r"<td>(.*?)</td>", islands.group(1)) == [
+        "fewer than 10",
+        "fewer than 10",
+        "too small",
+        "not shown",
+        "not shown",
+    ]
+    assert '<th scope="row">east</th><td>not shown</td><td>not shown</td><td>0.5511</td>' in page
+
+
+def test_a_plot_stands_for_every_curve_given_and_for_the_intervals() -> None:
+    assert html_report(failing_view()).count("<svg") == 4
+    assert html_report(card_view(evidence(), verdict())).count("<svg") == 1
+
+
+def test_a_claim_of_differential_privacy_stands_beside_what_was_measured() -> None:
+    claim = CardClaims(True, differential_privacy=DifferentialPrivacyClaim(3.0, 1e-5, "person", "rdp"))
+    page = text_of(html_report(passing_view(card=claim)))
+    assert "moderate (epsilon above 1, at most 10): evaluation required" in page
+    assert "Delta (claimed) 0.00001" in page
+    assert "Highest attack AUC the claim allows 0.9526" in page
+    assert "Highest TPR the claim allows 0.2009 at 1% FPR, 0.0201 at 0.1% FPR" in page
+    assert "Highest TPR measured 0.0142 at 1% FPR" in page
+    assert "Differential privacy claim" not in text_of(html_report(passing_view()))
+
+
+def test_a_waived_model_shows_waived_and_never_pass() -> None:
+    waiver = WaiverInForce(
+        ("PG201",), "rollback", "ann", "bea", EXPIRES_AT - timedelta(days=70), "TICKET-9", "rate limits"
+    )
+    view = card_view(evidence(FAILING_AUCS), verdict(Outcome.FAIL), particulars(waivers=(waiver,)))
+    page = text_of(html_report(view))
+    assert page.startswith("Membership inference test credit version 7 · tested")
+    assert "! WAIVED" in page
+    assert "WAIVED for PG201 until 2026-03-21. Reason: rollback. Requested by ann, approved by bea (TICKET-9)." in page
+    assert "✓ PASS" not in page
+
+
+def test_an_unsigned_report_says_what_that_means_and_leaves_room_for_no_name_that_opens_the_gate() -> None:
+    page = text_of(html_report(card_view(evidence(), verdict())))
+    assert "unknown (the evidence is unsigned; a gate that requires signatures stays closed)" in page
+    assert "A name written below does not open the gate" in page
+
+
+def test_why_rows_exist_is_cited_and_no_compliance_claimed() -> None:
+    page = text_of(html_report(passing_view()))
+    assert "EDPB Opinion 28/2024, paragraphs 46, 55 and 58" in page
+    assert "no claim that either is complied with" in page
