@@ -9,6 +9,7 @@ import pandas as pd
 
 from mlflow_privacy_gate.attacks._interface import FloatArray, IntArray
 from mlflow_privacy_gate.attacks.encoding import MOST_CATEGORIES, encode
+from mlflow_privacy_gate.errors import ObservationError
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +35,13 @@ class LabelledRows:
 
 
 def labelled_rows(features: object, true_column: IntArray) -> LabelledRows:
-    """Put features (n, d) of any types, and each row's label as its column among the classes (n,), into one table."""
+    """Put features (n, d) of any types, and each row's label as its column among the classes (n,), into one table.
+
+    ObservationError where there are not as many rows as labels.
+    """
     frame = features if isinstance(features, pd.DataFrame) else pd.DataFrame(np.asarray(features))
+    if len(frame) != true_column.size:
+        raise ObservationError(f"features: {len(frame)} rows for {true_column.size} labels")
     columns = [encode(name, frame.iloc[:, position]) for position, name in enumerate(frame.columns)]
     label = true_column.astype(np.float64)
     categories = (*(column.kind == "category" for column in columns), bool((label < MOST_CATEGORIES).all()))

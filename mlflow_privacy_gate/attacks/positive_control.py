@@ -29,7 +29,7 @@ def overfitted(features: object, labels: object, is_member: BoolArray, *, seed: 
     classes = label_values(labels).unique()
     columns = columns_of(labels, classes)
     rows = labelled_rows(features, columns)
-    if rows.table.shape[0] != columns.size or is_member.shape != columns.shape or not is_member.any():
+    if is_member.shape != columns.shape or not is_member.any():
         raise ObservationError(
             f"positive control: expected members among {columns.size} rows, got {int(is_member.sum())} of {is_member.size}"
         )

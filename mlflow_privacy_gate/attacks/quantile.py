@@ -14,6 +14,7 @@ import pandas as pd
 from threadpoolctl import threadpool_limits
 
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray
+from mlflow_privacy_gate.attacks.arrays import refuse_rows
 from mlflow_privacy_gate.attacks.labelled_rows import LabelledRows, labelled_rows
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.attacks.references import clipped_loss
@@ -39,11 +40,11 @@ def residuals(
     is_member: BoolArray,
     *,
     rng: np.random.Generator,
-    quantile: float | None = None,
+    quantile: float | None = 0.5,
 ) -> FloatArray:
     """Give each loss score (n,) less what a regressor fitted on other non-members predicts from its row, (n,) float64.
 
-    ``quantile`` in (0, 1): predict that quantile of the loss score instead of its mean. ObservationError for fewer than 50 non-members.
+    ``quantile`` in (0, 1): which quantile of the loss score is predicted; None: its mean. ObservationError for fewer than 50 non-members.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -72,6 +73,7 @@ def _refuse(loss: FloatArray, rows: LabelledRows, is_member: BoolArray) -> None:
         raise ObservationError(
             f"quantile: expected rows and membership for {loss.size} scores, got {len(rows.table)} and {is_member.shape}"
         )
+    refuse_rows(~np.isfinite(loss), "quantile", "have a loss score that is NaN or infinite")
     non_members = loss.size - int(is_member.sum())
     if non_members < FEWEST_NON_MEMBERS:
         raise ObservationError(f"quantile: needs {FEWEST_NON_MEMBERS} non-members or more, got {non_members}")

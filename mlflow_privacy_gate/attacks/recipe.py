@@ -60,8 +60,7 @@ class CloneRecipe:
 
     def _clone(self, parameters: dict[str, int]) -> Any:
         estimator = clone(self.estimator)
-        one_worker = {name: 1 for name in estimator.get_params(deep=True) if _last(name) in WORKER_PARAMETERS}
-        return estimator.set_params(**one_worker, **parameters)
+        return estimator.set_params(**_one_worker(estimator), **parameters)
 
 
 @dataclass(frozen=True)
@@ -132,6 +131,15 @@ def seed_global(seeds: Seeds) -> None:
 
 def _last(name: str) -> str:
     return name.rpartition("__")[2]
+
+
+def _one_worker(estimator: Any) -> dict[str, int | None]:
+    """Name each part's number of workers: none of its own in scikit-learn, which then follows joblib; one elsewhere."""
+    parts = estimator.get_params(deep=True)
+    owners = {
+        name: parts.get(name.rpartition("__")[0], estimator) for name in parts if _last(name) in WORKER_PARAMETERS
+    }
+    return {name: None if type(part).__module__.startswith("sklearn.") else 1 for name, part in owners.items()}
 
 
 def _refuse_learned(estimator: Any) -> None:

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
 from mlflow_privacy_gate.attacks.observations import Observations
@@ -84,7 +85,8 @@ def _described(loss: FloatArray, posteriors: Posteriors) -> FloatArray:
 def _fitted(answers: FloatArray, was_in: BoolArray, classifier: str, seed: int) -> Any:
     # In an order of its own, so that the order of the rows under test cannot change a bit of what is learned.
     order = np.lexsort((was_in, *answers.T))
-    return _CLASSIFIERS[classifier](seed).fit(answers[order], was_in[order])
+    with threadpool_limits(limits=1):
+        return _CLASSIFIERS[classifier](seed).fit(answers[order], was_in[order])
 
 
 def _asked(model: Any, answers: FloatArray) -> FloatArray:
