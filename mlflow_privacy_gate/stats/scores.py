@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Real
+from numbers import Integral, Real
 
 import numpy as np
 import numpy.typing as npt
@@ -22,11 +22,6 @@ class SortedScores:
 
     members: FloatArray
     non_members: FloatArray
-
-    @property
-    def pairs(self) -> int:
-        """The number of member/non-member pairs."""
-        return len(self.members) * len(self.non_members)
 
 
 def sort_scores(member_scores: npt.ArrayLike, non_member_scores: npt.ArrayLike) -> SortedScores:
@@ -100,7 +95,7 @@ def _as_real_array(values: npt.ArrayLike, what: str) -> npt.NDArray[np.generic]:
     if array.dtype.kind not in "buif" or array.dtype.itemsize > 8:
         raise ObservationError(f"{what}: expected real numbers of at most 64 bits, got dtype {array.dtype}")
     if array.dtype.kind in "iu" and array.size and max(-int(array.min()), int(array.max())) > _LARGEST_EXACT_INTEGER:
-        raise ObservationError(f"{what}: integers above 2**53 would lose digits; hand in float64 or smaller integers")
+        raise _too_large(what)
     return array
 
 
@@ -108,7 +103,16 @@ def _from_objects(array: npt.NDArray[np.object_], what: str) -> FloatArray:
     strange = np.array([not isinstance(value, Real) for value in array], dtype=bool)
     if strange.any():
         raise _no_number(strange, what)
-    return array.astype(np.float64)
+    if any(isinstance(value, Integral) and abs(int(value)) > _LARGEST_EXACT_INTEGER for value in array):
+        raise _too_large(what)
+    try:
+        return array.astype(np.float64)
+    except OverflowError as exc:
+        raise ObservationError(f"{what}: a number is too large for float64") from exc
+
+
+def _too_large(what: str) -> ObservationError:
+    return ObservationError(f"{what}: integers above 2**53 would lose digits; hand in float64 or smaller integers")
 
 
 def _no_number(rows_without: npt.NDArray[np.bool_], what: str) -> ObservationError:

@@ -44,6 +44,14 @@ def test_replicates_are_distributed_as_in_a_plain_loop(levels: int) -> None:
     )
 
 
+def test_the_threshold_is_the_order_statistic_of_few_resampled_rows() -> None:
+    # Of five rows the third largest of a resample is the smallest row with probability 0.058, so 97.5 % reaches there.
+    non_members, members = np.arange(5.0), np.linspace(0.001, 3.999, 4000)
+    found = bootstrap_intervals(members, non_members, fprs=[0.4], replicates=20_000, rng=np.random.default_rng(0))
+    assert found.tpr[0.4].high > 0.99
+    assert found.tpr[0.4].low == 0.0
+
+
 def test_the_same_seed_gives_the_same_bits_in_any_row_order() -> None:
     rng = np.random.default_rng(7)
     members, non_members = rng.normal(0.3, 1, 211), np.round(rng.normal(0, 1, 307), 1)

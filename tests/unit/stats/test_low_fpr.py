@@ -11,6 +11,8 @@ from scipy.stats import beta
 
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.stats import attack_auc, tpr_at_fpr, tpr_upper_bound
+from mlflow_privacy_gate.stats.low_fpr import lower_bound_of
+from mlflow_privacy_gate.stats.scores import sort_scores
 
 Scores = NDArray[np.float64]
 
@@ -118,6 +120,13 @@ def test_upper_bound_is_clopper_pearson_at_the_order_statistic() -> None:
     non_members = np.arange(1000.0)
     members = np.concatenate((np.full(25, 982.5), np.zeros(475)))
     assert tpr_upper_bound(members, non_members, 0.01) == pytest.approx(beta.ppf(0.975, 26, 475), abs=1e-12)
+
+
+def test_lower_bound_is_clopper_pearson_at_the_order_statistic() -> None:
+    # binom.ppf(0.025, 1000, 0.1) = 82: the threshold is the 82nd largest non-member, which 40 members equal and 60 exceed.
+    members = np.concatenate((np.full(60, 2000.0), np.full(40, 918.0), np.zeros(400)))
+    lower = lower_bound_of(sort_scores(members, np.arange(1000.0)), 0.1)
+    assert lower == pytest.approx(beta.ppf(0.025, 60, 441), abs=1e-12)
 
 
 def test_upper_bound_is_one_where_nothing_can_be_ruled_out() -> None:

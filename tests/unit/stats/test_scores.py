@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,8 @@ def test_an_empty_side_is_an_error_and_never_a_pass(
         pytest.param([[0.1], [0.2, 0.3]], id="ragged"),
         pytest.param(np.ones(3, dtype=np.longdouble), id="wider than float64"),
         pytest.param(np.array([2**53 + 1, 2**53]), id="integers that float64 would tie"),
+        pytest.param([2**70, 2**70 + 1], id="integers of any length"),
+        pytest.param(np.array([Fraction(10**400), 1], dtype=object), id="fractions beyond float64"),
         pytest.param({"a": 0.5}, id="a mapping"),
         pytest.param(None, id="nothing"),
     ],
