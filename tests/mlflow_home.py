@@ -38,7 +38,7 @@ def mlflow_home(mlflow_store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     mlflow.set_registry_uri(mlflow_store)
     artifacts = tmp_path / "artifacts"
     experiment_id = mlflow.create_experiment(uuid.uuid4().hex, artifact_location=artifacts.as_uri())
-    mlflow.set_experiment(experiment_id=experiment_id)
+    monkeypatch.setenv("MLFLOW_EXPERIMENT_ID", experiment_id)  # what set_experiment sets cannot be unset
     try:
         yield MlflowHome(mlflow_store, experiment_id, artifacts)
     finally:

@@ -22,7 +22,7 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         if self.path == "/away.csv":
             self.send_response(302)
-            self.send_header("Location", f"http://localhost:{self.server.server_address[1]}/rows.csv")
+            self.send_header("Location", f"http://localhost:{self.connection.getsockname()[1]}/rows.csv")
             self.end_headers()
         elif self.path == "/here.csv":
             self.send_response(302)

@@ -190,7 +190,6 @@ def test_a_code_source_is_never_loaded_and_the_ways_out_are_named(home: Home) ->
         home.find(target="y")
 
 
-@pytest.mark.filterwarnings("ignore:Starting with pandas")  # MLflow's own call of pandas
 def test_what_mlflow_itself_records_for_a_frame_without_source_is_refused_the_same_way(home: Home) -> None:
     data = mlflow.data.from_pandas(home.members)  # type: ignore[attr-defined]  # MLflow adds it at import
     home.run.inputs = tuple(
