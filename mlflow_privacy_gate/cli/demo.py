@@ -1,4 +1,4 @@
-"""``demo``: the main job on real data, in one folder, with what became of each promotion."""
+"""``demo``: the main job on real data, in one folder, with what became of each promotion, and what a simple test misses."""
 
 from __future__ import annotations
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 EXPERIMENT = "privacy-gate-demo"
 TARGET = "benign"
 SPLIT_SEED = 7
+THOROUGH = "version: 1\npreset: thorough\n"
 
 CARD = """\
 ---
@@ -54,11 +55,15 @@ class DemoModel:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of one model: its version, its check, and the refusal (None when it went to Production)."""
+    """What became of one model: its version, its check, the refusal (None when it went to Production).
+
+    ``thorough`` is the same model under the preset of that name, measured and not recorded.
+    """
 
     name: str
     version: str
     result: CheckResult
+    thorough: CheckResult
     refusal: str | None
 
 
@@ -72,7 +77,10 @@ class Attempt:
     help="Where everything goes; nothing is left outside it.",
 )
 def command(folder: Path) -> None:
-    """Train two models on real data, check both, and try to promote both: one is refused."""
+    """Train three models on real data, check them, and try to promote them: one is refused, one deserved to be.
+
+    The data are scikit-learn's copy of the Breast Cancer Wisconsin (Diagnostic) data set. Nothing is downloaded.
+    """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     if not (folder / "privacy-gate.yaml").exists():
@@ -112,7 +120,7 @@ def demo_home(folder: Path) -> Iterator[None]:
 
 
 def demo_models() -> list[DemoModel]:
-    """Give the demo's models: one that remembers its rows, one that was held back."""
+    """Give the demo's models: one that remembers its rows, one that was held back, one that remembers quietly."""
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -128,6 +136,11 @@ def demo_models() -> list[DemoModel]:
             "demo-regularised",
             "A scaled logistic regression under strong regularisation (C = 0.001).",
             make_pipeline(StandardScaler(), LogisticRegression(C=0.001)),
+        ),
+        DemoModel(
+            "demo-quiet",
+            "A random forest with at least ten rows in every leaf.",
+            RandomForestClassifier(min_samples_leaf=10, random_state=0),
         ),
     ]
 
@@ -152,6 +165,7 @@ def attempt(model: DemoModel, folder: Path) -> Attempt:
     import mlflow
 
     import mlflow_privacy_gate as privacy_gate
+    from mlflow_privacy_gate.policy import parse_policy
 
     members, non_members, members_path, non_members_path = demo_splits(folder)
     mlflow.set_experiment(EXPERIMENT)
@@ -173,9 +187,12 @@ def attempt(model: DemoModel, folder: Path) -> Attempt:
             non_members_source=str(non_members_path),
         )
     version = str(info.registered_model_version)
+    uri = f"models:/{model.name}/{version}"
     click.echo(f"Checking {model.name} version {version} …", err=True)
-    result = privacy_gate.check(f"models:/{model.name}/{version}")
-    return Attempt(model.name, version, result, promote(model.name, version))
+    result = privacy_gate.check(uri)
+    refusal = promote(model.name, version)
+    thorough = privacy_gate.check(uri, policy=parse_policy(THOROUGH, "the preset thorough"), dry_run=True)
+    return Attempt(model.name, version, result, thorough, refusal)
 
 
 def promote(name: str, version: str) -> str | None:
@@ -213,23 +230,30 @@ def report(attempts: list[Attempt], folder: Path) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from mlflow_privacy_gate.cards.numbers import exact, plain
+    from mlflow_privacy_gate.cards.numbers import exact
+    from mlflow_privacy_gate.vocabulary import Outcome
 
     table = Table(title="What became of each model")
-    for heading in ("model", "version", "attack", "attack AUC", "margin", "verdict", "Production"):
+    for heading in ("model", "version", "attack AUC", "margin", "verdict", "Production", "under preset thorough"):
         table.add_column(heading)
     for one in attempts:
         table.add_row(
             one.name,
             one.version,
-            one.result.attack or "none",
-            "unknown" if one.result.attack_auc is None else plain(one.result.attack_auc, limit=one.result.margin),
+            measured(one.result),
             exact(one.result.margin),
             str(one.result.verdict),
             "refused" if one.refusal else "promoted",
+            f"{one.thorough.verdict}: {measured(one.thorough)}",
         )
     console = Console(width=max(100, shutil.get_terminal_size().columns))
     console.print(table)
+    for one in attempts:
+        if one.result.verdict is Outcome.PASS and one.thorough.verdict is Outcome.FAIL:
+            console.print(
+                f"{one.name} passes the standard preset and fails the thorough one: this is what a simple test misses.",
+                highlight=False,
+            )
     for one in attempts:
         if one.refusal:
             console.print(f"\n{one.name} was refused by the registry:\n", style="bold")
@@ -244,6 +268,15 @@ def report(attempts: list[Attempt], folder: Path) -> None:
         "\nLook at it in MLflow's own pages (http://127.0.0.1:5000), and try to promote it there:", style="bold"
     )
     console.print(server_command(folder), markup=False, highlight=False, soft_wrap=True)
+
+
+def measured(result: CheckResult) -> str:
+    """Give the deciding attack AUC with its attack's name, for the table."""
+    from mlflow_privacy_gate.cards.numbers import plain
+
+    if result.attack_auc is None:
+        return "not measured"
+    return f"{plain(result.attack_auc, limit=result.margin)} ({result.attack})"
 
 
 def server_command(folder: Path) -> str:
