@@ -267,17 +267,18 @@ def _arrow_cells(array: Any) -> Cells:
 
 
 def _is_text(kind: Any) -> bool:
-    from pyarrow import types
-
-    texts = (types.is_string, types.is_large_string, types.is_string_view)
-    return any(is_kind(kind) for is_kind in texts) or _is_binary(kind)
+    return _is_one_of(kind, "is_string", "is_large_string", "is_string_view") or _is_binary(kind)
 
 
 def _is_binary(kind: Any) -> bool:
+    return _is_one_of(kind, "is_binary", "is_large_binary", "is_fixed_size_binary", "is_binary_view")
+
+
+def _is_one_of(kind: Any, *names: str) -> bool:
+    """Ask Arrow by name: the views came with Arrow 16, and where they are missing no column has that type."""
     from pyarrow import types
 
-    binaries = (types.is_binary, types.is_large_binary, types.is_fixed_size_binary, types.is_binary_view)
-    return any(is_kind(kind) for is_kind in binaries)
+    return any(hasattr(types, name) and getattr(types, name)(kind) for name in names)
 
 
 def _arrow_texts(array: Any) -> Cells:

@@ -80,6 +80,8 @@ def _from_numpy(array: np.ndarray[Any, Any]) -> Table:
 def _numpy_column(values: np.ndarray[Any, Any]) -> Any:
     if values.ndim != 1:
         raise UsageError(f"expected one value a row and column, got an array of {values.ndim - 1} dimensions")
+    if isinstance(values, np.ma.MaskedArray):
+        return values.tolist()  # None where masked
     if values.dtype.kind in "iub" or values.dtype in (np.float16, np.float32, np.float64):
         return values
     if values.dtype.kind in "mM":
@@ -98,6 +100,12 @@ def _pandas_column(series: Any) -> Any:
 
     if isinstance(series.dtype, np.dtype) and series.dtype.kind in "iubf":
         return _numpy_column(series.to_numpy())
+    if isinstance(series.dtype, pd.SparseDtype):
+        return _pandas_column(series.sparse.to_dense())
+    if isinstance(series.dtype, pd.DatetimeTZDtype):
+        # Arrow's own way reads Series.values, which pandas is about to change.
+        naive = pa.array(series.dt.tz_convert(None).to_numpy())
+        return naive.cast(pa.timestamp(naive.type.unit, "UTC"))
     if series.dtype == object and pd.api.types.infer_dtype(series, skipna=True) not in _PLAIN_OBJECTS:
         return series.tolist()
     try:
