@@ -25,13 +25,14 @@ _CHUNK_BYTES = 1 << 20
 class SourceAccess:
     """What may be read, and through what.
 
-    ``http_hosts``: hosts that HTTP sources may name (the policy's ``sources.http_hosts``). ``max_rows``: most rows of one side.
+    ``http_hosts``: hosts that HTTP sources may name (the policy's ``sources.http_hosts``). ``max_rows``: most rows of one
+    side that may be read, None for all: a digest needs them all, and a test may then take a sample.
     ``max_download_bytes``: most bytes of one HTTP source.
     """
 
     artifacts: LoggedArtifacts
     http_hosts: tuple[str, ...] = ()
-    max_rows: int = 1_000_000
+    max_rows: int | None = None
     max_download_bytes: int = 8 << 30
 
     @contextmanager

@@ -1,4 +1,4 @@
-"""Reading a file or folder of rows by its suffix, under a cap on the rows.
+"""Reading a file or folder of rows by its suffix, under a cap on the rows where there is one.
 
 A text file does not say what its values were. It is therefore read in up to three ways (see :func:`_csv`), and whoever knows the
 logged digest takes the one that gives it; a digest proves the values, whichever reading found them.
@@ -24,8 +24,8 @@ from mlflow_privacy_gate.splits.locations import SUFFIXES, suffix_of
 from mlflow_privacy_gate.splits.tables import arrow_to_pandas
 
 Kinds: TypeAlias = Mapping[str, Kind]
-_CsvWay: TypeAlias = Callable[[Path, Any, int], pd.DataFrame]
-Reader: TypeAlias = Callable[[list[Path], "Kinds | None", int], Iterator[pd.DataFrame]]
+_CsvWay: TypeAlias = Callable[[Path, Any, "int | None"], pd.DataFrame]
+Reader: TypeAlias = Callable[[list[Path], "Kinds | None", "int | None"], Iterator[pd.DataFrame]]
 
 # Dates are read as text first: how a date is written is not the reader's to guess.
 _ARROW_TYPES: Mapping[Kind, pa.DataType] = {
@@ -37,7 +37,7 @@ _ARROW_TYPES: Mapping[Kind, pa.DataType] = {
 }
 
 
-def readings(path: Path, *, kinds: Kinds | None = None, max_rows: int) -> Iterator[pd.DataFrame]:
+def readings(path: Path, *, kinds: Kinds | None = None, max_rows: int | None = None) -> Iterator[pd.DataFrame]:
     """Yield the rows in ``path`` (a file, or a folder of files of one suffix), once for each way its text may be read.
 
     ``kinds`` names the logged columns; other columns are not read. The first reading keeps every digit of every number.
@@ -73,15 +73,14 @@ def _files(path: Path) -> list[Path]:
     return files
 
 
-def _within(rows: int, max_rows: int, path: Path) -> None:
-    if rows > max_rows:
+def _within(rows: int, max_rows: int | None, path: Path) -> None:
+    if max_rows is not None and rows > max_rows:
         raise SplitsUnavailable(
-            f"{path}: holds more than {max_rows:,} rows, the most that may be read; raise `sources.max_rows` in the policy, "
-            "or log splits that are a random part of it"
+            f"{path}: holds more than {max_rows:,} rows, the most that may be read; log splits that are a random part of it"
         )
 
 
-def _csv(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
+def _csv(files: list[Path], kinds: Kinds | None, max_rows: int | None) -> Iterator[pd.DataFrame]:
     """Read by the logged kinds; then as pandas does by default, whose last digits differ; then with words such as NA as text."""
     ways: list[_CsvWay] = [_csv_by_pandas]
     if kinds is not None:
@@ -97,11 +96,11 @@ def _csv(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.D
                 raise
 
 
-def _csv_by_pandas(file: Path, kinds: Kinds | None, max_rows: int) -> pd.DataFrame:
+def _csv_by_pandas(file: Path, kinds: Kinds | None, max_rows: int | None) -> pd.DataFrame:
     frame: pd.DataFrame = pd.read_csv(
         file,
         sep=_separator(file),
-        nrows=max_rows + 1,
+        nrows=None if max_rows is None else max_rows + 1,
         low_memory=False,
         dtype={name: str for name, kind in (kinds or {}).items() if kind == "text"},
         usecols=None if kinds is None else lambda name: name in kinds,
@@ -109,7 +108,9 @@ def _csv_by_pandas(file: Path, kinds: Kinds | None, max_rows: int) -> pd.DataFra
     return frame
 
 
-def _csv_by_kinds(file: Path, kinds: Kinds, max_rows: int, *, nulls: list[str], quoted_nulls: bool) -> pd.DataFrame:
+def _csv_by_kinds(
+    file: Path, kinds: Kinds, max_rows: int | None, *, nulls: list[str], quoted_nulls: bool
+) -> pd.DataFrame:
     convert = arrow_csv.ConvertOptions(
         column_types={name: _ARROW_TYPES[kind] for name, kind in kinds.items() if kind in _ARROW_TYPES},
         null_values=nulls,
@@ -125,7 +126,7 @@ def _csv_by_kinds(file: Path, kinds: Kinds, max_rows: int, *, nulls: list[str], 
         for batch in reader:
             batches.append(batch.select([name for name in kinds if name in batch.schema.names]))
             rows += batch.num_rows
-            if rows > max_rows:
+            if max_rows is not None and rows > max_rows:
                 break
     return arrow_to_pandas(pa.Table.from_batches(batches))
 
@@ -134,7 +135,7 @@ def _separator(file: Path) -> str:
     return "\t" if suffix_of(file.name) in {".tsv", ".tsv.gz"} else ","
 
 
-def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int | None) -> Iterator[pd.DataFrame]:
     texts = [(name, pa.string()) for name, kind in (kinds or {}).items() if kind == "text"]
     options = arrow_json.ParseOptions(
         explicit_schema=pa.schema(texts) if texts else None,
@@ -147,18 +148,18 @@ def _jsonl(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[p
     yield _chosen(pa.concat_tables(tables, promote_options="permissive"), kinds)
 
 
-def _parquet(files: list[Path], kinds: Kinds | None, max_rows: int) -> Iterator[pd.DataFrame]:
+def _parquet(files: list[Path], kinds: Kinds | None, max_rows: int | None) -> Iterator[pd.DataFrame]:
     found = dataset.dataset(str(files[0]), format="parquet", partitioning="hive")
     _within(found.count_rows(), max_rows, files[0])
     names = None if kinds is None else [name for name in kinds if name in found.schema.names]
     yield arrow_to_pandas(found.to_table(columns=names))
 
 
-def _feather(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+def _feather(files: list[Path], kinds: Kinds | None, _max_rows: int | None) -> Iterator[pd.DataFrame]:
     yield _chosen(pa.concat_tables([feather.read_table(file) for file in files]), kinds)
 
 
-def _npz(files: list[Path], kinds: Kinds | None, _max_rows: int) -> Iterator[pd.DataFrame]:
+def _npz(files: list[Path], kinds: Kinds | None, _max_rows: int | None) -> Iterator[pd.DataFrame]:
     """Read each one-dimensional array as the column of its name; anything else has no column names to go by."""
     frames = []
     for file in files:

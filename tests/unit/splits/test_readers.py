@@ -123,8 +123,8 @@ def test_a_folder_of_mixed_or_no_files_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", WRITERS)
 def test_more_rows_than_may_be_read_are_refused_with_the_limit(tmp_path: Path, name: str) -> None:
     WRITERS[name](FRAME, tmp_path / name)
-    assert len(next(readings(tmp_path / name, max_rows=4))) == 4
-    with pytest.raises(SplitsUnavailable, match=r"more than 3 rows.*sources\.max_rows"):
+    assert len(next(readings(tmp_path / name, max_rows=4))) == len(next(readings(tmp_path / name))) == 4
+    with pytest.raises(SplitsUnavailable, match="more than 3 rows"):
         next(readings(tmp_path / name, max_rows=3))
 
 

@@ -28,9 +28,9 @@ COLSPEC = {"a": "double", "b": "long", "y": "string"}
 
 
 def table(rows: int) -> pd.DataFrame:
-    return pd.DataFrame(
-        {"a": RNG.normal(size=rows), "b": RNG.integers(0, 9, rows), "y": RNG.choice(["no", "yes"], rows)}
-    )
+    columns = {"a": RNG.normal(size=rows), "b": RNG.integers(0, 9, rows), "y": RNG.choice(["no", "yes"], rows)}
+    frame: pd.DataFrame = pd.DataFrame(columns)
+    return frame
 
 
 class Home:
