@@ -20,6 +20,7 @@ import numpy as np
 import scipy
 import sklearn
 from numpy.typing import NDArray
+from sklearn.metrics import auc as area
 from sklearn.metrics import roc_auc_score, roc_curve
 
 from mlflow_privacy_gate.stats import bootstrap_intervals, max_auc_interval, summarise
@@ -86,7 +87,7 @@ def sklearn_loop(members: Scores, non_members: Scores, replicates: int, auc_sepa
     for _ in range(replicates):
         resampled = np.concatenate((rng.choice(members, len(members)), rng.choice(non_members, len(non_members))))
         fpr, tpr, _ = roc_curve(labels, resampled, drop_intermediate=False)
-        auc = roc_auc_score(labels, resampled) if auc_separately else float(np.trapezoid(tpr, fpr))
+        auc = roc_auc_score(labels, resampled) if auc_separately else float(area(fpr, tpr))
         found.append([auc, *(float(tpr[np.searchsorted(fpr, limit, side="right") - 1]) for limit in FPRS)])
     return found
 
