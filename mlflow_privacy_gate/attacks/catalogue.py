@@ -37,6 +37,7 @@ _WHERE: Mapping[str, str] = MappingProxyType(
         "error": "error:scores",
         "likelihood": "likelihood:scores",
         "likelihood_ratio": "likelihood_ratio:scores",
+        "likelihood_ratio_z": "likelihood_ratio:z_scores",
         "calibrated": "calibrated:scores",
         "lira_offline": "lira:offline_scores",
         "lira_offline_two_sided": "lira:offline_two_sided_scores",
@@ -45,14 +46,8 @@ _WHERE: Mapping[str, str] = MappingProxyType(
         "shadow": "shadow:scores",
         "shadow_protocol": "shadow_protocol:scores",
         "quantile": "quantile:scores",
-        "likelihood_ratio_z": "likelihood_ratio:z_scores",
     }
 )
-
-
-def names() -> tuple[str, ...]:
-    """Name every attack, in the order of the vocabulary."""
-    return tuple(_WHERE)
 
 
 def scores(
@@ -70,12 +65,11 @@ def scores(
     """
     attack = _find(name)
     given = Given(references, features, is_member, rng)
-    missing = what_is_missing(name, observations, given)
-    if missing is not None:
-        raise ObservationError(f"the attack `{name}` {missing}")
-    asked = inspect.signature(attack).parameters
-    named = {field.name: getattr(given, field.name) for field in fields(given) if field.name in asked}
-    absent = sorted(argument for argument, value in named.items() if value is None)
+    lacking = _lacking(name, observations, given)
+    if lacking:
+        raise ObservationError(f"the attack `{name}` {_needs(lacking, observations)}")
+    named = _asked_for(attack, given)
+    absent = [argument for argument, value in named.items() if value is None]
     if absent:
         raise UsageError(f"the attack `{name}` also needs {' and '.join(absent)}")
     answer = attack(observations, **named)
@@ -91,11 +85,11 @@ def scores(
 def what_is_missing(name: str, observations: Observations, given: Given | None = None) -> str | None:
     """Say in half a sentence what this attack lacks, or None where it can be made."""
     given = given or Given()
-    held = _held(observations, given)
-    lacking = sorted(need for need in ATTACKS[_known(name)].needs if need not in held)
-    if not lacking:
-        return None
-    return f"needs {' and '.join(lacking)}; a {observations.kind} model gave {observations.basis}"
+    lacking = _lacking(name, observations, given)
+    if lacking:
+        return _needs(lacking, observations)
+    absent = [argument for argument, value in _asked_for(_find(name), given).items() if value is None]
+    return f"needs {' and '.join(absent)}" if absent else None
 
 
 def applicable(
@@ -105,6 +99,21 @@ def applicable(
     reasons = {name: what_is_missing(name, observations, given) for name in wanted}
     possible = tuple(name for name, reason in reasons.items() if reason is None)
     return possible, {name: reason for name, reason in reasons.items() if reason is not None}
+
+
+def _lacking(name: str, observations: Observations, given: Given) -> tuple[Need, ...]:
+    held = _held(observations, given)
+    return tuple(sorted(need for need in ATTACKS[_known(name)].needs if need not in held))
+
+
+def _needs(lacking: tuple[Need, ...], observations: Observations) -> str:
+    return f"needs {' and '.join(lacking)}; a {observations.kind} model gave {observations.basis}"
+
+
+def _asked_for(attack: Attack, given: Given) -> dict[str, object]:
+    """Return what an attack asks for by naming it as a parameter."""
+    asked = inspect.signature(attack).parameters
+    return {field.name: getattr(given, field.name) for field in fields(given) if field.name in asked}
 
 
 def _held(observations: Observations, given: Given) -> frozenset[Need]:

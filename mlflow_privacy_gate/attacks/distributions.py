@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray
 from mlflow_privacy_gate.attacks.arrays import AnyFloat, as_floats, refuse_rows, row_blocks
+from mlflow_privacy_gate.attacks.sums import sum_over_classes
 from mlflow_privacy_gate.errors import ObservationError
 
 SUM_TOLERANCE = 1e-3  # rows of probabilities whose sum is further from 1 are refused
@@ -33,7 +35,7 @@ def proper_probabilities(values: object, rows: int, classes: int) -> AnyFloat:
         given = np.clip(given, 0, 1)
     if divide.any():
         given = given.copy()
-        given[divide] /= given[divide].sum(axis=1, dtype=np.float64, keepdims=True)
+        given[divide] /= _sums(given[divide])[:, None]
     return given
 
 
@@ -55,7 +57,7 @@ def proper_logits(values: object, rows: int, classes: int, what: str) -> AnyFloa
 
 
 def _one_column(given: AnyFloat, classes: int, what: str) -> bool:
-    if given.ndim != 1 and given.shape[1:] != (1,):
+    if classes < 2 or (given.ndim != 1 and given.shape[1:] != (1,)):
         return False
     if classes != 2:
         raise ObservationError(f"{what}: one column of {classes} classes; expected one column per class")
@@ -71,7 +73,11 @@ def _refuse_shape(given: AnyFloat, rows: int, classes: int, what: str) -> None:
         raise ObservationError(f"{what}: expected shape ({rows}, {classes}) (labels, classes), got {given.shape}")
 
 
-def _faults_of(given: AnyFloat) -> tuple[bool, np.ndarray[tuple[int], np.dtype[np.bool_]]]:
+def _sums(rows: AnyFloat) -> FloatArray:
+    return sum_over_classes(np.array(rows.T, dtype=np.float64, order="C"))
+
+
+def _faults_of(given: AnyFloat) -> tuple[bool, BoolArray]:
     """Refuse what is no distribution; say whether any value must be clipped, and which rows divided by their sum."""
     rows = len(given)
     missing, outside, off, divide = (np.zeros(rows, dtype=np.bool_) for _ in range(4))
@@ -82,7 +88,7 @@ def _faults_of(given: AnyFloat) -> tuple[bool, np.ndarray[tuple[int], np.dtype[n
         missing[block] = np.isnan(low)
         outside[block] = (low < -ROUNDING) | (high > 1 + ROUNDING)
         clip = clip or bool((low < 0).any() or (high > 1).any())
-        distance = np.abs(np.einsum("ij->i", part, dtype=np.float64) - 1)
+        distance = np.abs(_sums(part) - 1)
         off[block], divide[block] = ~(distance <= SUM_TOLERANCE), distance > ROUNDING
     refuse_rows(missing, "probabilities", "hold NaN")
     refuse_rows(outside, "probabilities", "hold a value outside [0, 1]")

@@ -10,11 +10,12 @@ from scipy.special import xlogy
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.sums import sum_over_classes
 
 
 def scores(observations: Observations) -> FloatArray:
     """Return the negative entropy of each row's probabilities in nats, float64 (n,), in [-log C, 0]."""
     answer = np.empty(observations.n)
     for block in observations.blocks():
-        answer[block.rows] = xlogy(block.probabilities, block.probabilities).sum(axis=0)
+        answer[block.rows] = sum_over_classes(xlogy(block.probabilities, block.probabilities))
     return answer

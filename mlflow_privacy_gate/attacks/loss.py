@@ -8,10 +8,10 @@ principles", section IV-C). The sum of the others stands for 1 - p_y, which lose
 from __future__ import annotations
 
 import numpy as np
-from scipy.special import logsumexp
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.sums import log_sum_exp, sum_over_classes
 
 
 def scores(observations: Observations) -> FloatArray:
@@ -19,10 +19,10 @@ def scores(observations: Observations) -> FloatArray:
     answer = np.empty(observations.n)
     for block in observations.blocks():
         if block.logits is not None:
-            others = logsumexp(block.without_true(block.logits, -np.inf), axis=0)
+            others = log_sum_exp(block.without_true(block.logits, -np.inf))
             answer[block.rows] = block.of_true(block.logits) - others
         else:
             with np.errstate(divide="ignore"):
-                others = np.log(block.without_true(block.probabilities, 0.0).sum(axis=0))
+                others = np.log(sum_over_classes(block.without_true(block.probabilities, 0.0)))
                 answer[block.rows] = np.log(block.of_true(block.probabilities)) - others
     return answer

@@ -11,6 +11,7 @@ from scipy.special import xlogy
 
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.sums import sum_over_classes
 
 
 def scores(observations: Observations) -> FloatArray:
@@ -20,7 +21,7 @@ def scores(observations: Observations) -> FloatArray:
         p = block.probabilities
         rest = _rest(p)
         own = xlogy(block.of_true(rest), block.of_true(p))
-        answer[block.rows] = own + block.without_true(xlogy(p, rest), 0.0).sum(axis=0)
+        answer[block.rows] = own + sum_over_classes(block.without_true(xlogy(p, rest), 0.0))
     return answer
 
 
@@ -30,5 +31,5 @@ def _rest(p: FloatArray) -> FloatArray:
     largest, rows = p.argmax(axis=0), np.arange(p.shape[1])
     others = p.copy()
     others[largest, rows] = 0.0
-    rest[largest, rows] = others.sum(axis=0)
+    rest[largest, rows] = sum_over_classes(others)
     return rest

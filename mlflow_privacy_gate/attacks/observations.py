@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import logsumexp
 
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
 from mlflow_privacy_gate.attacks.arrays import AnyFloat, as_floats, read_only, refuse_rows, row_blocks
 from mlflow_privacy_gate.attacks.distributions import proper_logits, proper_probabilities
 from mlflow_privacy_gate.attacks.labels import UNKNOWN, columns_of, label_values
+from mlflow_privacy_gate.attacks.sums import log_sum_exp
 from mlflow_privacy_gate.errors import ObservationError
 
 
@@ -122,6 +122,7 @@ class Observations:
         columns = columns_of(labels, known)
         if said.size != columns.size:
             raise ObservationError(f"predicted labels: got {said.size} for {columns.size} labels")
+        _refuse_empty(said.size)
         _refuse_strangers(columns, labels, known)
         kept = columns != UNKNOWN if classes is not None else np.ones(columns.size, dtype=np.bool_)
         return cls("label_only", "predicted labels", read_only(kept), correct=read_only((said == columns)[kept]))
@@ -136,7 +137,7 @@ class Observations:
         divided by; the same for members and non-members (see :func:`.error.with_shared_scale`).
         """
         said, true = as_floats(predictions, "predictions"), as_floats(targets, "targets")
-        said, true = (array.reshape(len(array), -1) if array.ndim in (1, 2) else array for array in (said, true))
+        said, true = (array[:, None] if array.ndim == 1 else array for array in (said, true))
         if said.shape != true.shape or said.ndim != 2:
             raise ObservationError(f"predictions: shape {said.shape} does not fit targets of shape {true.shape}")
         _refuse_empty(len(said))
@@ -190,8 +191,8 @@ class Observations:
             per_class = np.array(given[rows].T, dtype=np.float64, order="C")
             logits = per_class if self.logits is not None else None
             if logits is not None:
-                with np.errstate(over="ignore", under="ignore"):
-                    per_class = np.exp(logits - logsumexp(logits, axis=0))
+                with np.errstate(under="ignore"):
+                    per_class = np.exp(logits - log_sum_exp(logits))
             yield Block(rows, per_class, logits, self.true_column[rows])
 
 
