@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlflow_privacy_gate.cards.block import render_block, render_short_block
+from mlflow_privacy_gate.cards.block import BLOCKS, render_block
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.cards.markers import find_block, put_block, without_block
 from mlflow_privacy_gate.cards.view import CardView
@@ -19,8 +19,8 @@ def description(
     """Give the description to write for a version whose description is ``existing`` now.
 
     An empty one becomes the card's body without front matter; so does one that holds our block, where the body has all its other text.
-    Otherwise our block alone is replaced or appended. Over ``limit`` characters the block is shortened to the verdict with a link, and
-    left out where not even that fits: the author's text is never cut, and no old verdict of ours is left standing.
+    Otherwise our block alone is replaced or appended. Over ``limit`` characters the block is shortened, down to the verdict with a link,
+    and left out where not even that fits: the author's text is never cut, and no old verdict of ours is left standing.
     """
     body = take_apart(card).body.lstrip("\r\n")
     text = (existing or "").rstrip()
@@ -34,8 +34,9 @@ def description(
 
 def _fitted(text: str, view: CardView, limit: int, templates: Path | None) -> str | None:
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    for render in (render_block, render_short_block):
-        written = put_block(text, render(view, newline=newline, templates=templates), newline)
+    for template in BLOCKS:
+        block = render_block(view, newline=newline, templates=templates, template=template)
+        written = put_block(text, block, newline)
         if len(written) <= limit:
             return written
     return None

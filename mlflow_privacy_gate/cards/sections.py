@@ -8,7 +8,7 @@ from mlflow_privacy_gate.cards.particulars import Particulars
 from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
 from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import RULE_NAME, Membership, Outcome, ReasonCode, SplitOrigin
+from mlflow_privacy_gate.vocabulary import Membership, Outcome, ReasonCode, SplitOrigin
 
 _ORIGINS = {
     SplitOrigin.MANIFEST: "the manifest that the training run logged (log_splits)",
@@ -197,21 +197,33 @@ def _highest_tprs(evidence: Evidence, fprs: tuple[float, ...]) -> str | None:
     return ", ".join(found) or None
 
 
-def provenance(evidence: Evidence, verdict: Verdict, extra: Particulars) -> tuple[FieldRow, ...]:
-    """By which tool, under which policy, signed by whom."""
+def environment(evidence: Evidence) -> tuple[FieldRow, ...]:
+    """What it takes to measure the same again."""
     tool = evidence.tool
     libraries = ", ".join(f"{name} {version}" for name, version in sorted(tool.libraries.items()))
     seeds = ", ".join(f"{attack.id} {attack.seed}" for attack in evidence.attacks if attack.seed is not None)
+    references = ", ".join(
+        f"{attack.id} {attack.references} ({attack.references_origin or 'origin unknown'})"
+        for attack in evidence.attacks
+        if attack.references
+    )
     return (
-        FieldRow("Margin in force", f"{numbers.exact(verdict.margin)}, from {verdict.margin_source}"),
-        FieldRow("Rule behind the margin", RULE_NAME),
-        FieldRow("Policy at the test", f"{evidence.policy.name}, sha256 {evidence.policy.sha256}"),
-        FieldRow("Tool", f"{tool.name} {tool.version}"),
         FieldRow("Python", tool.python),
         FieldRow("MLflow", tool.mlflow, "not recorded"),
         FieldRow("Libraries", libraries or None, "not recorded"),
         FieldRow("Model isolated in", tool.isolation),
         FieldRow("Seeds", seeds or "none: no attack that was run draws at random"),
+        FieldRow("Reference models", references or "none: no attack that was run uses them"),
+    )
+
+
+def provenance(evidence: Evidence, verdict: Verdict, extra: Particulars) -> tuple[FieldRow, ...]:
+    """By which tool, under which policy, signed by whom."""
+    tool = evidence.tool
+    return (
+        FieldRow("Margin in force", f"{numbers.exact(verdict.margin)}, from {verdict.margin_source}"),
+        FieldRow("Policy at the test", f"{evidence.policy.name}, sha256 {evidence.policy.sha256}"),
+        FieldRow("Tool", f"{tool.name} {tool.version}"),
         FieldRow(
             "Signed by key", extra.signer, "the evidence is unsigned; a gate that requires signatures stays closed"
         ),

@@ -49,6 +49,7 @@ class CardView:
     reach: tuple[FieldRow, ...]
     privacy_budget: tuple[FieldRow, ...]
     provenance: tuple[FieldRow, ...]
+    environment: tuple[FieldRow, ...]
     power: str
     mitigations: tuple[FieldRow, ...]
     rule_name: str = RULE_NAME
@@ -95,6 +96,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         reach=sections.reach(evidence, extra),
         privacy_budget=sections.privacy_budget(evidence),
         provenance=sections.provenance(evidence, verdict, extra),
+        environment=sections.environment(evidence),
         power=sections.power(evidence),
         mitigations=sections.mitigations(extra),
     )

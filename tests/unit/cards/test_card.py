@@ -164,8 +164,8 @@ def test_the_block_credits_the_rule_with_its_link() -> None:
 
 def test_the_block_says_formula_and_citation_of_every_attack() -> None:
     card = write_card(None, passing_view())
-    assert "confidence/v1; Agent Wranglers MLO-41" in card
-    assert "loss/v1; Yeom et al. 2018; Carlini et al. 2022" in card
+    assert "- confidence: confidence in the true label, formula confidence/v1 (Agent Wranglers MLO-41)" in card
+    assert "- loss: logit-scaled loss, formula loss/v1 (Yeom et al. 2018; Carlini et al. 2022)" in card
 
 
 def test_the_block_says_what_could_not_have_been_seen_and_what_was_not_run() -> None:

@@ -61,3 +61,10 @@ def test_an_old_verdict_is_taken_out_where_no_new_one_fits() -> None:
 
 def test_a_text_without_room_for_anything_of_ours_is_left_as_it_is() -> None:
     assert description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 4990) == "w" * 4990
+
+
+def test_what_was_found_stays_as_long_as_there_is_room() -> None:
+    written = description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 2000)
+    assert "### Findings" in written
+    assert "### Attacks run" in written
+    assert "### How the test was made" not in written
