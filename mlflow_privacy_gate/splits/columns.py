@@ -1,4 +1,7 @@
-"""What kind of value each column of a logged split holds, so that a text file can be read back as the very same table."""
+"""What kind of value each column of a logged split holds, so that a text file can be read back as the very same table.
+
+A ``number`` has double precision and a ``single`` has single precision: text written from a single names the double nearest to it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import Literal, TypeAlias, cast
 import numpy as np
 import pandas as pd
 
-Kind: TypeAlias = Literal["number", "integer", "boolean", "text", "datetime", "other"]
+Kind: TypeAlias = Literal["number", "single", "integer", "boolean", "text", "datetime", "other"]
 
 _EXACT_IN_FLOAT = 2**53
 _INFERRED: Mapping[str, Kind] = {
@@ -24,7 +27,7 @@ _INFERRED: Mapping[str, Kind] = {
 _MLFLOW_TYPES: Mapping[str, Kind] = {
     "integer": "integer",
     "long": "integer",
-    "float": "number",
+    "float": "single",
     "double": "number",
     "boolean": "boolean",
     "string": "text",
@@ -41,6 +44,8 @@ def _kind(values: pd.Series) -> Kind:
     dtype = values.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         return _kind(dtype.categories.to_series())
+    if dtype in ("float32", "Float32"):
+        return "single"
     for kind, test in (
         ("boolean", pd.api.types.is_bool_dtype),
         ("integer", pd.api.types.is_integer_dtype),
@@ -76,14 +81,24 @@ def _to_read(frame: pd.DataFrame, kinds: Mapping[str, Kind]) -> Iterator[tuple[s
             yield name, _as_dates
         if kind == "boolean" and pd.api.types.is_numeric_dtype(dtype) and not pd.api.types.is_bool_dtype(dtype):
             yield name, _as_flags
+        if kind == "single" and dtype == "float64":
+            yield name, _as_singles
 
 
 def _as_dates(values: pd.Series) -> pd.Series:
-    try:
-        dates: pd.Series = pd.to_datetime(values, format="ISO8601")
-    except (ValueError, TypeError):
-        return values
-    return dates
+    for utc in (False, True):  # one zone with summer time is written with two offsets, which only UTC holds
+        try:
+            dates: pd.Series = pd.to_datetime(values, format="ISO8601", utc=utc)
+        except (ValueError, TypeError):
+            continue
+        return dates
+    return values
+
+
+def _as_singles(values: pd.Series) -> pd.Series:
+    with np.errstate(over="ignore"):
+        singles: pd.Series = values.astype("float32")
+    return singles
 
 
 def _as_flags(values: pd.Series) -> pd.Series:

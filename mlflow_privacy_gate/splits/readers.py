@@ -1,6 +1,6 @@
 """Reading a file or folder of rows by its suffix, under a cap on the rows where there is one.
 
-A text file does not say what its values were. It is therefore read in up to three ways (see :func:`_csv`), and whoever knows the
+A text file does not say what its values were. It is therefore read in up to four ways (see :func:`_csv`), and whoever knows the
 logged digest takes the one that gives it; a digest proves the values, whichever reading found them.
 """
 
@@ -30,6 +30,7 @@ Reader: TypeAlias = Callable[[list[Path], "Kinds | None", "int | None"], Iterato
 # Dates are read as text first: how a date is written is not the reader's to guess.
 _ARROW_TYPES: Mapping[Kind, pa.DataType] = {
     "number": pa.float64(),
+    "single": pa.float64(),
     "integer": pa.int64(),
     "boolean": pa.bool_(),
     "text": pa.string(),
@@ -81,19 +82,25 @@ def _within(rows: int, max_rows: int | None, path: Path) -> None:
 
 
 def _csv(files: list[Path], kinds: Kinds | None, max_rows: int | None) -> Iterator[pd.DataFrame]:
-    """Read by the logged kinds; then as pandas does by default, whose last digits differ; then with words such as NA as text."""
+    """Read by the logged kinds; then as pandas does, whose last digits differ; then with words such as NA, and with nothing, as text."""
     ways: list[_CsvWay] = [_csv_by_pandas]
     if kinds is not None:
         nulls = arrow_csv.ConvertOptions().null_values
         exact = partial(_csv_by_kinds, nulls=[*nulls, "None"], quoted_nulls=True)
         literal = partial(_csv_by_kinds, nulls=[""], quoted_nulls=False)
-        ways = [exact, _csv_by_pandas, literal]
+        ways = [exact, _csv_by_pandas, literal, partial(_csv_without_gaps, literal)]
+    failed: Exception | None = None
+    read = 0
     for way in ways:
         try:
-            yield pd.concat([way(file, kinds, max_rows) for file in files], ignore_index=True)
-        except (ValueError, pa.ArrowInvalid):
-            if way is ways[-1]:
-                raise
+            frame = pd.concat([way(file, kinds, max_rows) for file in files], ignore_index=True)
+        except (ValueError, pa.ArrowInvalid) as exc:
+            failed = exc
+            continue
+        yield frame
+        read += 1
+    if failed is not None and not read:
+        raise failed
 
 
 def _csv_by_pandas(file: Path, kinds: Kinds | None, max_rows: int | None) -> pd.DataFrame:
@@ -129,6 +136,13 @@ def _csv_by_kinds(
             if max_rows is not None and rows > max_rows:
                 break
     return arrow_to_pandas(pa.Table.from_batches(batches))
+
+
+def _csv_without_gaps(read: _CsvWay, file: Path, kinds: Kinds, max_rows: int | None) -> pd.DataFrame:
+    """Take an empty text for an empty text: pandas writes it as it writes no text at all."""
+    frame = read(file, kinds, max_rows)
+    filled: pd.DataFrame = frame.fillna({name: "" for name, kind in kinds.items() if kind == "text" and name in frame})
+    return filled
 
 
 def _separator(file: Path) -> str:

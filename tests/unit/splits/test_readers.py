@@ -16,6 +16,7 @@ from mlflow_privacy_gate.evidence.rowset import rowset_digest
 from mlflow_privacy_gate.splits.columns import column_kinds, conform
 from mlflow_privacy_gate.splits.readers import readings
 
+RNG = np.random.default_rng(0)
 FRAME = pd.DataFrame(
     {
         "x": [0.1 + 0.2, 1e-17, 3.0, 123456.7891234567],
@@ -53,6 +54,35 @@ def digests(path: Path, logged: pd.DataFrame) -> list[str]:
 def test_a_table_read_back_from_any_kind_of_file_has_the_digest_it_was_logged_with(tmp_path: Path, name: str) -> None:
     WRITERS[name](FRAME, tmp_path / name)
     assert rowset_digest(FRAME) in digests(tmp_path / name, FRAME)
+
+
+N = 40
+HARD: dict[str, Any] = {
+    "single precision": RNG.normal(size=N).astype("float32"),
+    "every magnitude": RNG.normal(size=N) * 10.0 ** RNG.integers(-300, 300, N),
+    "infinite, signed zero, NaN": RNG.choice([np.inf, -np.inf, 0.0, -0.0, np.nan], N),
+    "unsigned": RNG.integers(0, 2**62, N).astype("uint64") * 3,
+    "large": RNG.integers(-(2**62), 2**62, N),
+    "large with gaps": pd.array(RNG.choice(np.array([1, None, 2**60 + 1], dtype=object), N), dtype="Int64"),
+    "flags with gaps": pd.array(RNG.choice(np.array([True, False, None], dtype=object), N), dtype="boolean"),
+    "text like values": RNG.choice(["001", "1e5", "nan", "None", "TRUE", "-"], N),
+    "empty text": RNG.choice(["", "a", "NA"], N),
+    "text with gaps": RNG.choice(np.array(["a", None, "b\nc", " lead", 'q"u', "é☃"], dtype=object), N),
+    "coded categories": pd.Categorical(RNG.integers(0, 3, N)),
+    "nanoseconds": pd.Timestamp("2020-01-01") + pd.to_timedelta(RNG.integers(0, 10**15, N), unit="ns"),
+    "summer time": pd.Timestamp("2020-01-01", tz="Europe/Stockholm")
+    + pd.to_timedelta(RNG.integers(0, 10**7, N), unit="s"),
+    "dates with gaps": pd.Series(pd.date_range("2020-01-01", periods=N)).where(RNG.random(N) < 0.7),
+    "nothing": np.full(N, np.nan),
+}
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+@pytest.mark.parametrize("values", HARD.values(), ids=HARD)
+def test_values_that_files_like_to_change_come_back_as_they_were(tmp_path: Path, values: Any, name: str) -> None:
+    frame = pd.DataFrame({"v": values, "row": range(N)})
+    WRITERS[name](frame, tmp_path / name)
+    assert rowset_digest(frame) in digests(tmp_path / name, frame)
 
 
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
