@@ -25,19 +25,23 @@ class SeededVersion:
 
 
 def seed_version(
-    client: MlflowClient, name: str, content: bytes = b"weights", tags: Mapping[str, str] | None = None
+    client: MlflowClient,
+    name: str,
+    content: bytes = b"weights",
+    tags: Mapping[str, str] | None = None,
+    experiment: str = "0",
 ) -> SeededVersion:
     """Log a folder with an MLmodel file and ``content``, and register it as the next version of ``name``."""
-    run_id, source, digest = log_folder(client, content)
+    run_id, source, digest = log_folder(client, content, experiment)
     if not exists(client, name):
         client.create_registered_model(name)
     created = client.create_model_version(name, source, run_id=run_id, tags=dict(tags or {}))
     return SeededVersion(name, str(created.version), run_id, source, digest)
 
 
-def log_folder(client: MlflowClient, content: bytes) -> tuple[str, str, str]:
+def log_folder(client: MlflowClient, content: bytes, experiment: str = "0") -> tuple[str, str, str]:
     """Log a model folder to a new run; return run id, location and digest."""
-    run = client.create_run("0")
+    run = client.create_run(experiment)
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         (folder / "MLmodel").write_text("flavors: {}\n", encoding="utf-8")

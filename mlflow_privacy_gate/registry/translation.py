@@ -18,6 +18,7 @@ _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "ENDPOINT_NOT_FOUN
 _PASSING = frozenset(
     {"TEMPORARILY_UNAVAILABLE", "DEADLINE_EXCEEDED", "REQUEST_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
 )
+_DATABASES = frozenset({"sqlalchemy", "sqlite3", "psycopg2", "psycopg", "pymysql"})
 _MEANT_WRONGLY = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "FEATURE_DISABLED"})
 
 
@@ -29,8 +30,10 @@ def is_missing(error: MlflowException) -> bool:
 def is_database_failure(error: BaseException) -> bool:
     """Whether an error says that a database failed or was locked, rather than that a request was wrong."""
     if isinstance(error, MlflowException):
-        return error.error_code in _PASSING or "(sqlite3.OperationalError)" in str(error)
-    return type(error).__module__.partition(".")[0] in {"sqlalchemy", "sqlite3", "psycopg2", "psycopg", "pymysql"}
+        # MLflow's SQL stores raise their own error from the database's; over REST only the code and the text are left.
+        from_database = error.__cause__ is not None and is_database_failure(error.__cause__)
+        return from_database or error.error_code in _PASSING or "(sqlite3." in error.message
+    return type(error).__module__.partition(".")[0] in _DATABASES
 
 
 def asking(where: str, question: Callable[[], _T], *, missing: Callable[[str], PrivacyGateError] | None = None) -> _T:

@@ -26,7 +26,9 @@ def refused(message: str) -> MlflowException:
 
 def is_an_answer(error: Exception) -> bool:
     """Whether an error is MLflow's own answer to the request (no such version, bad name), rather than a failure on the way."""
-    return isinstance(error, MlflowException) and error.get_http_status_code() < 500 and not is_database_failure(error)
+    if not isinstance(error, MlflowException) or is_database_failure(error):
+        return False
+    return int(error.get_http_status_code()) < 500  # type: ignore[no-untyped-call]
 
 
 def finding_of(error: Exception) -> Finding:
@@ -38,7 +40,8 @@ def finding_of(error: Exception) -> Finding:
     if is_database_failure(error) or isinstance(error, MlflowException):
         _logger.error("privacy gate: the registry's database failed during a promotion", exc_info=error)
         return Finding(
-            ReasonCode.PG902, "the registry or its database failed; nothing was promoted. The server's log has the details"
+            ReasonCode.PG902,
+            "the registry or its database failed; nothing was promoted. The server's log has the details",
         )
     _logger.error("privacy gate: internal fault during a promotion", exc_info=error)
     return Finding(

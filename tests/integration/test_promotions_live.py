@@ -7,6 +7,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -186,9 +187,9 @@ def test_a_prompts_alias_is_not_a_promotion(client: MlflowClient) -> None:
 
 def test_a_model_dressed_up_as_a_prompt_stays_guarded(server: LiveServer, client: MlflowClient) -> None:
     seeded = seed_version(client, "dressed")
-    client.set_registered_model_tag("dressed", "mlflow.prompt.is_prompt", "true")
     client.set_model_version_tag("dressed", seeded.version, "mlflow.prompt.is_prompt", "true")
     client.set_model_version_tag("dressed", seeded.version, "mlflow.prompt.text", "hello")
+    client.set_registered_model_tag("dressed", "mlflow.prompt.is_prompt", "true")
     refusal(lambda: client.set_prompt_alias("dressed", "production", int(seeded.version)))
     # MLflow's client would stop here of itself; an attacker does not use it.
     body = {"name": "dressed", "alias": "production", "version": seeded.version}
@@ -268,7 +269,7 @@ def test_a_broken_policy_file_refuses_every_promotion_while_it_is_broken(
     try:
         server.policy.write_text(f"{text}\nno_such_key: 1\n", encoding="utf-8")
         for alias in ("champion", "anything"):
-            answer = refusal(lambda alias=alias: client.set_registered_model_alias("broken-policy", alias, "1"))
+            answer = refusal(partial(client.set_registered_model_alias, "broken-policy", alias, "1"))
             assert "PG901" in answer.message
         client.transition_model_version_stage("broken-policy", seeded.version, "Archived")
         client.register_prompt(name="during", template="Hello")
