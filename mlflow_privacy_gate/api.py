@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,6 +31,9 @@ def check(
     card: str | Path | None = None,
     key: str | Path | None = None,
     dry_run: bool = False,
+    subgroups: Sequence[str] = (),
+    stop_early: bool = False,
+    records: str | Path | None = None,
     tracking_uri: str | None = None,
     registry_uri: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -39,14 +42,17 @@ def check(
 
     ``model_uri``: ``models:/name/version``, ``models:/name@alias``, ``models:/m-…`` or ``runs:/…/model``. ``policy``: a policy or its
     file; None looks at ``$PRIVACY_GATE_POLICY``, then ``./privacy-gate.yaml``, then takes the built-in. ``members`` and ``non_members``:
-    tables (features and target), paths or URIs; None takes what was logged with the model. ``target``: the label's column where it cannot
-    be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``key``: a signing key file; None
-    looks at ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run`` writes nothing.
+    tables (features and target), paths or URIs; None takes what was logged with the model. ``target``: the label's column where it
+    cannot be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``key``: a signing key file;
+    None looks at ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run``: record nothing.
+
+    ``subgroups``: columns to look at beside the classes. ``stop_early``: train no reference models once the verdict can no longer
+    change. ``records``: a local ``.parquet`` file for how exposed each row is; it is personal data and never goes to MLflow.
 
     Raises UsageError (also for a bad policy), CouldNotJudge when there is nothing to judge (never a pass), CouldNotLook when MLflow
     cannot be reached.
     """
-    from mlflow_privacy_gate.checks.checking import Tools, run_check
+    from mlflow_privacy_gate.checks.checking import Tools, Wishes, run_check
     from mlflow_privacy_gate.models.catalogue import load_model
     from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
     from mlflow_privacy_gate.splits.access import SourceAccess
@@ -70,7 +76,14 @@ def check(
         progress=progress or (lambda _: None),
     )
     card_file = Path(card) if card is not None else None
-    result = run_check(model_uri, in_force, tools, card=_card_text(card_file) if card_file else None, dry_run=dry_run)
+    wishes = Wishes(
+        card=_card_text(card_file) if card_file else None,
+        dry_run=dry_run,
+        subgroup_columns=tuple(subgroups),
+        stop_early=stop_early,
+        records=Path(records) if records is not None else None,
+    )
+    result = run_check(model_uri, in_force, tools, wishes)
     if card_file is not None and not dry_run:
         card_file.write_bytes(result.card.encode("utf-8"))
     return result

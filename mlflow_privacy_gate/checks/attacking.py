@@ -3,57 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from mlflow_privacy_gate import attacks, stats
+from mlflow_privacy_gate.attacks.shadow_protocol import NOTE as PROTOCOL_NOTE
+from mlflow_privacy_gate.attacks.shadow_protocol import shadow_protocol
 from mlflow_privacy_gate.evidence.facts import AttackFacts, Metric
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, tpr_metric_id
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from mlflow_privacy_gate.attacks.observations import Observations
-    from mlflow_privacy_gate.attacks.references import References
+    from mlflow_privacy_gate.checks.observing import Pool
 
 FloatArray = npt.NDArray[np.float64]
-BoolArray = npt.NDArray[np.bool_]
 
 STANDARD_FPRS = (0.01, 0.001)
+SHADOW_PROTOCOL = "shadow_protocol"
 # Above this the bootstrap says nothing that the order statistics do not, and a million rows would wait for it.
 MOST_BOOTSTRAPPED_ROWS = 50_000
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Everything an attack may see: observations of n rows, which are members, the rows themselves, and reference models' answers.
-
-    ``is_member`` (n,) bool, ``features`` (n, d) and ``labels`` (n,) are in the order of the observations; ``references`` are of the
-    same n rows.
-    """
-
-    observations: Observations
-    is_member: BoolArray
-    features: pd.DataFrame
-    labels: pd.Series[Any]
-    references: References | None = None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scored:
-    """One attack's scores of each side (float64, only rows it could score) and how many rows it had to leave out."""
+    """One attack's score of every pooled row: ``scores`` (n,) float64, NaN where the attack had to leave the row out."""
 
     name: str
-    members: FloatArray
-    non_members: FloatArray
-    left_out: int
+    scores: FloatArray
+    is_member: npt.NDArray[np.bool_]
+
+    @property
+    def members(self) -> FloatArray:
+        """The scores of the members that could be scored."""
+        return self.scores[self.is_member & ~np.isnan(self.scores)]
+
+    @property
+    def non_members(self) -> FloatArray:
+        """The scores of the non-members that could be scored."""
+        return self.scores[~self.is_member & ~np.isnan(self.scores)]
+
+    @property
+    def left_out(self) -> int:
+        """How many rows could not be scored."""
+        return int(np.count_nonzero(np.isnan(self.scores)))
 
 
 def score(name: str, pool: Pool, *, seed: int) -> Scored:
-    """Score every row by one attack; rows that too few reference models cover are left out and counted."""
+    """Score every row by one attack."""
     scores = attacks.scores(
         name,
         pool.observations,
@@ -62,58 +60,86 @@ def score(name: str, pool: Pool, *, seed: int) -> Scored:
         is_member=pool.is_member,
         rng=np.random.default_rng(seed),
     )
-    known = ~np.isnan(scores)
-    return Scored(name, scores[known & pool.is_member], scores[known & ~pool.is_member], int(np.count_nonzero(~known)))
+    return Scored(name, scores, pool.is_member)
 
 
 def facts_of(scored: Scored, pool: Pool, *, fprs: Iterable[float], seed: int) -> AttackFacts:
     """Sum up one attack: AUC with DeLong interval, TPR at each FPR with its bounds, balanced accuracy beside its null value."""
     asked = tuple(dict.fromkeys((*STANDARD_FPRS, *fprs)))
-    summary = stats.summarise(scored.members, scored.non_members, fprs=asked)
-    spread = _spread(scored, asked, seed)
+    sides = scored.members, scored.non_members
+    summary = stats.summarise(*sides, fprs=asked)
+    spread = _spread(sides, asked, seed)
     interval = summary.interval
-    accuracy = stats.balanced_accuracy(scored.members, scored.non_members)
-    metrics = [
+    accuracy = stats.balanced_accuracy(*sides)
+    metrics = (
         Metric("auc", summary.auc, interval.low, interval.high, interval.upper, interval.method),
         *(_tpr(summary.tpr[fpr], summary.tpr_upper[fpr], spread.get(fpr)) for fpr in asked),
         Metric("balanced_accuracy", accuracy.value, note=f"pure noise reaches {accuracy.null_value:.4f}"),
-    ]
-    uses_references = Need.REFERENCES in ATTACKS[scored.name].needs and pool.references is not None
-    references = pool.references if uses_references else None
-    return AttackFacts(
-        id=scored.name,
-        formula=ATTACKS[scored.name].formula,
-        metrics=tuple(metrics),
-        rows_left_out=scored.left_out,
-        seed=references.seed if references else None,
-        references=references.count if references else 0,
-        references_origin=references.origin if references else None,
-        notes=references.notes if references else (),
+    )
+    facts = AttackFacts(scored.name, ATTACKS[scored.name].formula, metrics, rows_left_out=scored.left_out)
+    if scored.name == SHADOW_PROTOCOL:
+        return _with_protocol(facts, pool)
+    if Need.REFERENCES not in ATTACKS[scored.name].needs or pool.references is None:
+        return facts
+    references = pool.references
+    return replace(
+        facts,
+        seed=references.seed,
+        references=references.count,
+        references_origin=references.origin,
+        notes=references.notes,
     )
 
 
-def worst_interval(scored: Iterable[Scored], *, seed: int) -> stats.Interval | None:
-    """Give the interval of the largest AUC among several attacks on the same rows, which accounts for having chosen it."""
-    sides = {one.name: (one.members, one.non_members) for one in scored if one.left_out == 0}
-    if len(sides) < 2:
-        return None
-    return stats.max_auc_interval(sides, rng=np.random.default_rng(seed))
+def with_worst(
+    facts: Mapping[str, AttackFacts], decisive: Mapping[str, Scored], *, seed: int
+) -> tuple[AttackFacts, ...]:
+    """Add to the worst gating attack the interval that accounts for its having been chosen among several."""
+    whole = {name: one for name, one in decisive.items() if one.left_out == 0}
+    worst = worst_of(decisive, facts)
+    if worst is None or worst not in whole or len(whole) < 2:
+        return tuple(facts.values())
+    interval = stats.max_auc_interval(
+        {name: (one.members, one.non_members) for name, one in whole.items()}, rng=np.random.default_rng(seed)
+    )
+    auc = facts[worst].metric("auc")
+    metric = Metric(
+        "auc_worst", auc.value if auc else None, interval.low, interval.high, interval.upper, interval.method
+    )
+    return tuple(replace(one, metrics=(*one.metrics, metric)) if name == worst else one for name, one in facts.items())
 
 
-def _spread(scored: Scored, fprs: tuple[float, ...], seed: int) -> Mapping[float, stats.Interval]:
-    if scored.members.size + scored.non_members.size > MOST_BOOTSTRAPPED_ROWS:
+def worst_of(decisive: Mapping[str, Scored], facts: Mapping[str, AttackFacts]) -> str | None:
+    """Name the attack with the largest AUC among those that decide; None where there is none."""
+    aucs = {
+        name: metric.value for name in decisive if (metric := facts[name].metric("auc")) and metric.value is not None
+    }
+    return max(aucs, key=lambda name: aucs[name], default=None)
+
+
+def _with_protocol(facts: AttackFacts, pool: Pool) -> AttackFacts:
+    """Put the protocol's own mean over folds where others look for it, with the note that it hides leaks."""
+    result = shadow_protocol(pool.observations, pool.is_member)
+    mean = Metric(
+        "auc_mean_over_folds", result.mean, note=f"standard deviation {result.std:.4f}; fails at 0.60 or more"
+    )
+    return replace(facts, metrics=(*facts.metrics, mean), notes=(*facts.notes, PROTOCOL_NOTE))
+
+
+def _spread(sides: tuple[FloatArray, FloatArray], fprs: tuple[float, ...], seed: int) -> Mapping[float, stats.Interval]:
+    if sides[0].size + sides[1].size > MOST_BOOTSTRAPPED_ROWS:
         return {}
-    rng = np.random.default_rng(seed)
-    return stats.bootstrap_intervals(scored.members, scored.non_members, fprs=fprs, rng=rng).tpr
+    return stats.bootstrap_intervals(*sides, fprs=fprs, rng=np.random.default_rng(seed)).tpr
 
 
 def _tpr(measured: stats.TprAtFpr, upper: float, interval: stats.Interval | None) -> Metric:
+    shown = interval if measured.resolvable else None
     return Metric(
         tpr_metric_id(measured.fpr),
         measured.value if measured.resolvable else None,
-        ci_low=interval.low if interval and measured.resolvable else None,
-        ci_high=interval.high if interval and measured.resolvable else None,
+        ci_low=shown.low if shown else None,
+        ci_high=shown.high if shown else None,
         upper=upper,
-        ci_method=interval.method if interval and measured.resolvable else None,
+        ci_method=shown.method if shown else None,
         note=measured.note or f"realised FPR {measured.realised_fpr:.6g}",
     )

@@ -17,15 +17,16 @@ from mlflow_privacy_gate.cards.description import description
 from mlflow_privacy_gate.cards.particulars import AttackCurves, Particulars
 from mlflow_privacy_gate.cards.report import html_report, markdown_report
 from mlflow_privacy_gate.cards.view import card_view
-from mlflow_privacy_gate.checks.measuring import Measurement, Progress, measure
+from mlflow_privacy_gate.checks.measuring import Extent, Measurement, Progress, measure
 from mlflow_privacy_gate.checks.publishing import Papers, publication
+from mlflow_privacy_gate.checks.records import check_path, row_records, write_records
 from mlflow_privacy_gate.checks.result import CheckResult
 from mlflow_privacy_gate.errors import CouldNotJudge, UsageError
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign
 from mlflow_privacy_gate.evidence.facts import CardClaims, Evidence, PolicyReference, ToolFacts
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.statement import statement_bytes
-from mlflow_privacy_gate.policy import Verdict, judge
+from mlflow_privacy_gate.policy import Verdict, judge, margin_in_force
 from mlflow_privacy_gate.splits.catalogue import find_splits
 from mlflow_privacy_gate.stats import roc_points
 from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER
@@ -66,29 +67,48 @@ class FoundCard:
     path: str
 
 
-def run_check(
-    model_uri: str, policy: Policy, tools: Tools, *, card: str | None = None, dry_run: bool = False
-) -> CheckResult:
-    """Test one model and record the result; with ``dry_run`` nothing is written anywhere.
+@dataclass(frozen=True)
+class Wishes:
+    """What the caller asks of one check beside the policy.
+
+    ``card``: the card's text, instead of the one that is found. ``dry_run``: write nothing anywhere. ``subgroup_columns``: look at these
+    beside the classes. ``stop_early``: train no reference models once the verdict can no longer change. ``records``: a local parquet file
+    for how exposed each row is.
+    """
+
+    card: str | None = None
+    dry_run: bool = False
+    subgroup_columns: tuple[str, ...] = ()
+    stop_early: bool = False
+    records: Path | None = None
+
+
+def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wishes()) -> CheckResult:
+    """Test one model and record the result.
 
     Everything is computed before the first write; then the earlier verdict is taken back, and the new one is written last, so that a
     stop at any moment leaves no pass behind. CouldNotJudge and its kin when there is nothing to judge, and then nothing is written.
     """
+    if wishes.records is not None:
+        check_path(wishes.records)
     model = tools.registry.resolve(model_uri)
-    found = _card(model, tools, card)
+    found = _card(model, tools, wishes.card)
     claims = read_claims(found.text) if found.text else CardClaims()
+    extent = Extent(wishes.subgroup_columns, margin_in_force(policy, claims).value if wishes.stop_early else None)
     with tools.registry.open_model(model) as folder:
         digest = model_digest(folder)
         loaded = tools.load_model(folder)
         splits = find_splits(tools.split_sources(loaded), model)
-        measured = measure(loaded, splits, policy, progress=tools.progress)
+        measured = measure(loaded, splits, policy, extent=extent, progress=tools.progress)
         if model_digest(folder) != digest:
             raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
     now = tools.clock()
     evidence, verdict = _judged(_evidence(model, digest, claims, measured, policy, now), policy, now)
     envelope = sign(statement_bytes(evidence), tools.signer)
     papers, report_uri = _papers(model, found, evidence, verdict, envelope, measured, policy, tools)
-    if not dry_run:
+    if wishes.records is not None:
+        write_records(row_records(measured.pool, measured.scored), wishes.records)
+    if not wishes.dry_run:
         tools.progress("recording the result")
         tools.registry.withdraw(model)
         tools.registry.publish(model, publication(evidence, verdict, envelope, papers, report_uri=report_uri))
@@ -103,7 +123,7 @@ def run_check(
         findings=verdict.findings,
         evidence=evidence,
         signed=tools.signer is not None,
-        recorded=not dry_run,
+        recorded=not wishes.dry_run,
         card=papers.card,
         report=papers.report_html,
         envelope=envelope,
@@ -213,7 +233,8 @@ def _curves(measured: Measurement) -> list[AttackCurves]:
             roc_curve(roc_points(scored.members, scored.non_members)),
             score_histogram(scored.members, scored.non_members),
         )
-        for name, scored in measured.curves.items()
+        for name in measured.gating
+        if (scored := measured.scored.get(name)) is not None
     ]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -10,13 +10,12 @@ import numpy as np
 
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks import scores
-from mlflow_privacy_gate.attacks._interface import Given
 from mlflow_privacy_gate.attacks.positive_control import overfitted
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, ReferenceOrigin
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.attacks.references import References
-    from mlflow_privacy_gate.checks.attacking import Pool
+    from mlflow_privacy_gate.checks.observing import Pool
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.policy.model import Policy
     from mlflow_privacy_gate.splits._interface import Splits
@@ -39,10 +38,6 @@ class Referred:
     control_ci_low: float | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-
-    def given(self, pool: Pool) -> Given:
-        """Say what attacks may ask for beside the observations."""
-        return Given(self.references, pool.features, pool.is_member, np.random.default_rng(0))
 
 
 def refer(
@@ -97,5 +92,10 @@ def _positive_control(pool: Pool, references: References, seed: int) -> tuple[fl
     return stats.attack_auc(*sides), stats.delong_interval(*sides).low
 
 
+def needy(names: Iterable[str]) -> tuple[str, ...]:
+    """Name those attacks that need reference models."""
+    return tuple(name for name in names if Need.REFERENCES in ATTACKS[name].needs)
+
+
 def _all(reason: str) -> Mapping[str, str]:
-    return {name: reason for name, words in ATTACKS.items() if Need.REFERENCES in words.needs}
+    return dict.fromkeys(needy(ATTACKS), reason)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TestedRows:
-    """The labelled rows of each side as they are tested, and what was left out of the splits to get there.
+    """The labelled rows of each side as they are tested, under the index they were found with, and what was left out to get there.
 
     ``shared`` counts the rows that stood on both sides, ``shared_expected`` what duplication within the sides alone predicts.
     ``group_overlap`` counts groups on both sides, None without a group column. ``notes`` are sentences for the card.
@@ -57,7 +57,7 @@ def _kept(
     if len(frame) > max_rows:
         notes = (f"A seeded sample of {max_rows:,} of {len(frame):,} {role} was tested.",)
         frame = frame.iloc[np.sort(rng.choice(len(frame), max_rows, replace=False))]
-    return frame.reset_index(drop=True), notes
+    return frame, notes
 
 
 def _group_overlap(splits: Splits) -> int | None:

@@ -20,6 +20,20 @@ from mlflow_privacy_gate.cli.options import key_option, output_option, policy_op
 @click.option(
     "--card", type=click.Path(path_type=Path), metavar="FILE", help="Model card to read claims from and to write to."
 )
+@click.option(
+    "--subgroup",
+    "subgroups",
+    multiple=True,
+    metavar="COLUMN",
+    help="Look at this column's groups too; may be repeated.",
+)
+@click.option("--stop-early", is_flag=True, help="Train no reference models once the verdict can no longer change.")
+@click.option(
+    "--records",
+    type=click.Path(path_type=Path),
+    metavar="FILE.parquet",
+    help="Write how exposed each row is to a local file.",
+)
 @click.option("--dry-run", is_flag=True, help="Measure and judge, write nothing.")
 @key_option
 @policy_option
@@ -31,6 +45,9 @@ def command(
     non_members: str | None,
     target: str | None,
     card: Path | None,
+    subgroups: tuple[str, ...],
+    stop_early: bool,
+    records: Path | None,
     dry_run: bool,
     key: Path | None,
     policy: Path | None,
@@ -56,6 +73,9 @@ def command(
             card=card,
             key=key,
             dry_run=dry_run,
+            subgroups=subgroups,
+            stop_early=stop_early,
+            records=records,
             tracking_uri=tracking_uri,
             registry_uri=registry_uri,
             progress=progress,

@@ -1,0 +1,98 @@
+"""Asking the model about both sides, and pooling what it said for the attacks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mlflow_privacy_gate.attacks.error import with_shared_scale
+from mlflow_privacy_gate.attacks.observations import Observations, joined
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mlflow_privacy_gate.attacks.references import References
+    from mlflow_privacy_gate.checks.rows import TestedRows
+    from mlflow_privacy_gate.models._interface import LoadedModel
+
+ASKED_TWICE_ROWS = 200
+_ANSWERS = ("probabilities", "logits", "correct", "residuals", "log_likelihood")
+
+
+@dataclass(frozen=True)
+class Sides:
+    """What the model said of each side; rows whose label it does not know are left out and counted there."""
+
+    members: Observations
+    non_members: Observations
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Everything an attack may see: observations of n rows, which are members, the rows themselves, and reference models' answers.
+
+    ``is_member`` (n,) bool, ``features`` (n, d) and ``labels`` (n,) are in the order of the observations, members first; ``index`` (n,)
+    is the rows' index in the splits as they were found. ``references`` are of the same n rows.
+    """
+
+    observations: Observations
+    is_member: npt.NDArray[np.bool_]
+    features: pd.DataFrame
+    labels: pd.Series[Any]
+    index: pd.Index[Any]
+    references: References | None = None
+
+
+def ask(model: LoadedModel, rows: TestedRows, target: str) -> Sides:
+    """Ask the model about every row of both sides, once."""
+    members, non_members = (
+        model.observe(frame.drop(columns=target), frame[target]) for frame in (rows.members, rows.non_members)
+    )
+    if members.kind == "regression":
+        members, non_members = with_shared_scale(members, non_members)
+    return Sides(members, non_members)
+
+
+def pooled(sides: Sides, rows: TestedRows, target: str) -> Pool:
+    """Put both sides one after the other."""
+    import pandas as pd
+
+    frames = [
+        frame[side.kept] if side.unknown_labels else frame
+        for frame, side in ((rows.members, sides.members), (rows.non_members, sides.non_members))
+    ]
+    together = pd.concat(frames)
+    index = together.index
+    together = together.reset_index(drop=True)
+    return Pool(
+        joined(sides.members, sides.non_members),
+        np.repeat([True, False], [sides.members.n, sides.non_members.n]),
+        together.drop(columns=target),
+        together[target],
+        index,
+    )
+
+
+def unstable_rows(model: LoadedModel, rows: TestedRows, target: str) -> int:
+    """Count the rows of a small sample on which the model, asked twice, gives two answers."""
+    sample = rows.members.head(ASKED_TWICE_ROWS)
+    features, labels = sample.drop(columns=target), sample[target]
+    first, again = (model.observe(features, labels) for _ in range(2))
+    for name in _ANSWERS:
+        given, repeated = getattr(first, name), getattr(again, name)
+        if given is not None:
+            differs = given != repeated
+            return int(np.count_nonzero(differs.any(axis=1) if differs.ndim > 1 else differs))
+    return 0
+
+
+def accuracy(side: Observations) -> float | None:
+    """Give the model's accuracy on one side, a fraction in [0, 1]; None for models without labels."""
+    from mlflow_privacy_gate.attacks import scores
+
+    if side.kind not in ("classification", "label_only") or side.n == 0:
+        return None
+    return float(scores("correctness", side).mean())
