@@ -171,10 +171,10 @@ def _unpickled(folder: Path) -> tuple[object, tuple[str, ...]]:
 
 def _why(exc: Exception) -> str:
     """Say why loading failed and what to do, in the words of whoever refused."""
-    from mlflow.environment_variables import MLFLOW_ALLOW_PICKLE_DESERIALIZATION
+    from mlflow import environment_variables
 
-    allowed: bool = MLFLOW_ALLOW_PICKLE_DESERIALIZATION.get()  # type: ignore[no-untyped-call]  # MLflow has no types here
-    if not allowed:
+    allowing = getattr(environment_variables, "MLFLOW_ALLOW_PICKLE_DESERIALIZATION", None)  # not in the oldest MLflow
+    if allowing is not None and not allowing.get():
         return (
             f"{exc} (MLFLOW_ALLOW_PICKLE_DESERIALIZATION=false stands in this environment and is respected: check the model where "
             "that is allowed, such as a separate machine without credentials)"
