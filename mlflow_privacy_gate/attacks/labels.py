@@ -49,7 +49,8 @@ def _flat(labels: object, what: str) -> pd.Index[Any]:
         labels = labels.iloc[:, 0]
     refuse_masked(labels, what)
     if not isinstance(labels, (pd.Series, pd.Index, pd.api.extensions.ExtensionArray)):
-        labels = np.asarray(labels)
+        # numpy would write the labels of a list that holds numbers and texts as texts
+        labels = np.asarray(labels, dtype=object if isinstance(labels, (list, tuple)) else None)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = labels[:, 0]
         if labels.ndim != 1:

@@ -87,6 +87,11 @@ def test_labels_are_matched_by_value_and_never_guessed(
     assert columns_of(labels, classes).tolist() == columns
 
 
+def test_a_list_of_numbers_and_texts_keeps_them_apart() -> None:
+    assert columns_of([1, "1", "one"], np.array([1, "one"], dtype=object)).tolist() == [0, -1, 1]
+    assert columns_of([[1], ["one"]], (1, "one")).tolist() == [0, 1]
+
+
 @pytest.mark.parametrize(
     "labels",
     [
