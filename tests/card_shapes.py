@@ -129,6 +129,8 @@ Body.
 
 YAML_1_1_WORDS = "---\non: push\nno: yes\nversion: 1.10\nsince: 2024-01-01\nnothing: ~\nnan: .nan\n---\nBody.\n"
 
+EMPTY_FLOW = "---\n{}\n---\nBody.\n"
+
 LARGE = PLAIN + "".join(f"\nParagraph {n} of a long card, with `code` and a | pipe.\n" for n in range(3600))
 
 SHAPES: dict[str, str] = {
@@ -148,6 +150,7 @@ SHAPES: dict[str, str] = {
     "blank before close": BLANK_BEFORE_CLOSE,
     "own membership result": OWN_MEMBERSHIP_RESULT,
     "words of YAML 1.1": YAML_1_1_WORDS,
+    "empty flow mapping": EMPTY_FLOW,
     "large": LARGE,
 }
 SHAPES |= {f"{name}, CRLF": text.replace("\n", "\r\n") for name, text in SHAPES.items() if name != "large"}

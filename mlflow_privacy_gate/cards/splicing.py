@@ -146,7 +146,8 @@ def _replace_result(front: FrontMatter, old: yaml.Node, result: Mapping[str, Val
 
 def _new_key(front: FrontMatter, node: yaml.MappingNode | None, name: str, content: Value) -> _Edit:
     if node is not None and node.flow_style:
-        return _insert_behind(front, node, "{", flow_pairs({name: content}), more=bool(node.value))
+        # Two keys may be new at once, so each brings its comma; YAML takes one before the closing brace.
+        return _insert_behind(front, node, "{", flow_pairs({name: content}), more=True)
     column = node.start_mark.column if node is not None else 0
     end = len(front.yaml_text)
     return _Edit(end, end, indented(block_pair(name, content), column, front.newline))
