@@ -29,7 +29,7 @@ from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.policy import Verdict, judge, margin_in_force
 from mlflow_privacy_gate.splits.catalogue import find_splits
 from mlflow_privacy_gate.stats import roc_points
-from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER
+from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER, CARD_PATHS
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.signing import Signer
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.registry._interface import Registry
     from mlflow_privacy_gate.splits._interface import SplitSource
 
-CARD_PATHS = ("README.md", "model_card.md")
 TOOL = "mlflow-privacy-gate"
 
 

@@ -93,7 +93,7 @@ def measure(
     seed = policy.attacks.seed
     rows = tested_rows(splits, max_rows=policy.sources.max_rows, rng=np.random.default_rng(seed))
     progress("asking the model about both sides")
-    sides = ask(model, rows, splits.target)
+    sides = ask(model, rows, splits)
     progress("looking for differences that need no model")
     blind = _blind(rows, seed)
     pool = pooled(sides, rows, splits.target)
@@ -121,7 +121,7 @@ def measure(
             blind,
             scored,
             referred,
-            unstable_rows=unstable_rows(model, rows, splits.target),
+            unstable_rows=unstable_rows(model, rows, splits),
             holds_training_rows=model.notes.holds_training_rows,
         ),
         subgroups=subgroup_facts(scored.get(worst) if worst else None, pool, extent.subgroup_columns),

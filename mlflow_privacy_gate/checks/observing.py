@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.attacks.references import References
     from mlflow_privacy_gate.checks.rows import TestedRows
     from mlflow_privacy_gate.models._interface import LoadedModel
+    from mlflow_privacy_gate.splits._interface import Splits
 
 ASKED_TWICE_ROWS = 200
 _ANSWERS = ("probabilities", "logits", "correct", "residuals", "log_likelihood")
@@ -46,10 +47,18 @@ class Pool:
     references: References | None = None
 
 
-def ask(model: LoadedModel, rows: TestedRows, target: str) -> Sides:
+def inputs(model: LoadedModel, frame: pd.DataFrame, splits: Splits) -> pd.DataFrame:
+    """Give the columns that may be shown to the model: never the label, and the group only where the model was trained on it."""
+    hidden = [splits.target]
+    if splits.group is not None and splits.group not in (model.input_columns or ()):
+        hidden.append(splits.group)
+    return frame.drop(columns=hidden, errors="ignore")
+
+
+def ask(model: LoadedModel, rows: TestedRows, splits: Splits) -> Sides:
     """Ask the model about every row of both sides, once."""
     members, non_members = (
-        model.observe(frame.drop(columns=target), frame[target]) for frame in (rows.members, rows.non_members)
+        model.observe(inputs(model, frame, splits), frame[splits.target]) for frame in (rows.members, rows.non_members)
     )
     if members.kind == "regression":
         members, non_members = with_shared_scale(members, non_members)
@@ -76,10 +85,10 @@ def pooled(sides: Sides, rows: TestedRows, target: str) -> Pool:
     )
 
 
-def unstable_rows(model: LoadedModel, rows: TestedRows, target: str) -> int:
+def unstable_rows(model: LoadedModel, rows: TestedRows, splits: Splits) -> int:
     """Count the rows of a small sample on which the model, asked twice, gives two answers."""
     sample = rows.members.head(ASKED_TWICE_ROWS)
-    features, labels = sample.drop(columns=target), sample[target]
+    features, labels = inputs(model, sample, splits), sample[splits.target]
     first, again = (model.observe(features, labels) for _ in range(2))
     for name in _ANSWERS:
         given, repeated = getattr(first, name), getattr(again, name)

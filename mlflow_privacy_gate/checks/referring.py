@@ -11,6 +11,7 @@ import numpy as np
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks import scores
 from mlflow_privacy_gate.attacks.positive_control import overfitted
+from mlflow_privacy_gate.checks.observing import inputs
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, ReferenceOrigin
 
 if TYPE_CHECKING:
@@ -60,7 +61,7 @@ def refer(
     if ReferenceOrigin.CLONE not in policy.attacks.reference_origins:
         return Referred(why_not=_all("the policy admits no clones of the logged model (attacks.reference_origins)"))
     references = model.references(
-        pool.features,
+        inputs(model, pool.features, splits),
         pool.labels,
         count=count,
         seed=policy.attacks.seed,
@@ -82,7 +83,7 @@ def refer(
 def _reproduced(model: LoadedModel, splits: Splits) -> bool:
     """Whether training again on all logged members, with the logged seed, gives the logged model's answers."""
     members = splits.members.frame
-    return model.reproduced(members.drop(columns=splits.target), members[splits.target])
+    return model.reproduced(inputs(model, members, splits), members[splits.target])
 
 
 def _positive_control(pool: Pool, references: References, seed: int) -> tuple[float, float]:
