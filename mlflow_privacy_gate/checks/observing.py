@@ -52,7 +52,8 @@ def inputs(model: LoadedModel, frame: pd.DataFrame, splits: Splits) -> pd.DataFr
     hidden = [splits.target]
     if splits.group is not None and splits.group not in (model.input_columns or ()):
         hidden.append(splits.group)
-    return frame.drop(columns=hidden, errors="ignore")
+    shown: pd.DataFrame = frame.drop(columns=hidden, errors="ignore")
+    return shown
 
 
 def ask(model: LoadedModel, rows: TestedRows, splits: Splits) -> Sides:
