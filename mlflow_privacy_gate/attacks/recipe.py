@@ -7,8 +7,10 @@ number of workers cannot change a bit of what it says.
 
 from __future__ import annotations
 
+import platform
 import random
-from collections.abc import Callable, Iterator
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,7 +20,7 @@ import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from mlflow_privacy_gate.errors import ModelUnusable, UsageError
+from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable, UsageError
 
 Seeds = np.random.SeedSequence
 # scikit-learn's, XGBoost's and LightGBM's name, then CatBoost's.
@@ -39,6 +41,9 @@ class Recipe(Protocol):
     def fit_as_logged(self, features: Any, labels: Any, seed: int | None) -> Any:
         """Train a new model with the seed that the logged model was trained with."""
 
+    def versions(self) -> Mapping[str, str]:
+        """Name the libraries it trains with, and their versions on this machine."""
+
 
 @dataclass(frozen=True)
 class CloneRecipe:
@@ -57,6 +62,11 @@ class CloneRecipe:
     def fit_as_logged(self, features: Any, labels: Any, seed: int | None) -> Any:  # noqa: ARG002 - it has its own
         """Train a clone with the seeds that stand in the estimator; ``seed`` is not asked."""
         return self._clone({}).fit(features, labels)
+
+    def versions(self) -> Mapping[str, str]:
+        """Name numpy, scikit-learn and the libraries of every part."""
+        parts = (self.estimator, *self.estimator.get_params(deep=True).values())
+        return _versions(type(part).__module__ for part in parts)
 
     def _clone(self, parameters: dict[str, int]) -> Any:
         estimator = clone(self.estimator)
@@ -79,6 +89,10 @@ class FunctionRecipe:
         if seed is None:
             raise UsageError("a training function can only be run again as it was with the seed it was run with")
         return self.function(features, labels, seed)
+
+    def versions(self) -> Mapping[str, str]:
+        """Name numpy, scikit-learn and the library the function comes from."""
+        return _versions([str(getattr(self.function, "__module__", ""))])
 
 
 def as_recipe(recipe: object) -> Recipe:
@@ -127,6 +141,20 @@ def seed_global(seeds: Seeds) -> None:
     word = int(seeds.generate_state(1)[0])
     random.seed(word)
     np.random.seed(word)  # noqa: NPY002
+
+
+def refuse_other_versions(name: str, here: Mapping[str, str], there: Mapping[str, str]) -> None:
+    """Raise CouldNotJudge where a worker trained with other library versions than the process that asked for it."""
+    differing = sorted(library for library in {*here, *there} if here.get(library) != there.get(library))
+    if differing:
+        found = ", ".join(f"{library} {there.get(library)} (here {here.get(library)})" for library in differing)
+        raise CouldNotJudge(f"{name} was trained by a worker with {found}; use workers with the same versions")
+
+
+def _versions(modules: Iterable[str]) -> Mapping[str, str]:
+    libraries = {"numpy", "sklearn", *(module.partition(".")[0] for module in modules)}
+    loaded = {library: getattr(sys.modules.get(library), "__version__", None) for library in libraries}
+    return {"python": platform.python_version(), **{library: str(found) for library, found in loaded.items() if found}}
 
 
 def _last(name: str) -> str:

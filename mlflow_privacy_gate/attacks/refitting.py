@@ -7,7 +7,7 @@ where they run; one process or many, threads or a cluster, the answers are the s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,15 @@ from threadpoolctl import threadpool_limits
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
 from mlflow_privacy_gate.attacks.labels import UNKNOWN, columns_of, label_values
 from mlflow_privacy_gate.attacks.observations import Observations
-from mlflow_privacy_gate.attacks.recipe import Recipe, Seeds, as_recipe, one_thread, own_randomness, seed_global
+from mlflow_privacy_gate.attacks.recipe import (
+    Recipe,
+    Seeds,
+    as_recipe,
+    one_thread,
+    own_randomness,
+    refuse_other_versions,
+    seed_global,
+)
 from mlflow_privacy_gate.attacks.references import CLIPPING_NOTE, FEWEST_MODELS, Posteriors, References, clipped_loss
 from mlflow_privacy_gate.errors import ModelUnusable, ObservationError, PrivacyGateError, UsageError
 
@@ -51,6 +59,7 @@ class _Answer:
     scores: FloatArray
     in_mask: BoolArray
     posteriors: Posteriors | None
+    versions: Mapping[str, str]
 
 
 class _Gathered:
@@ -105,6 +114,7 @@ def fit_references(
     with own_randomness(), threadpool_limits(limits=1):
         # max_nbytes: joblib would otherwise spill large arrays, which are personal data, to a temporary folder.
         for done, answer in enumerate(joblib.Parallel(return_as="generator", max_nbytes=None, **options)(tasks), 1):
+            refuse_other_versions(f"reference {done} of {count}", made.versions(), answer.versions)
             gathered.put(done - 1, answer)
             if progress is not None:
                 progress(done, count)
@@ -164,7 +174,7 @@ def _train_and_ask(name: str, recipe: Recipe, pool: _Pool, seeds: Seeds, keep_po
         read = Observations.from_probabilities if basis == "probabilities" else Observations.from_decision_margins
         observations = read(answers, pool.labels, pool.classes)
     posteriors = Posteriors.of(observations) if keep_posteriors else None
-    return _Answer(clipped_loss(observations), in_mask, posteriors)
+    return _Answer(clipped_loss(observations), in_mask, posteriors, recipe.versions())
 
 
 @contextmanager
@@ -206,5 +216,7 @@ def _length(features: Any) -> int:
 
 
 def _rows(features: Any, indices: IntArray) -> Any:
-    """Copy some rows of a frame or an array."""
-    return features.iloc[indices].copy() if hasattr(features, "iloc") else np.asarray(features)[indices]
+    """Copy some rows of a frame, an array, a list or a sparse matrix."""
+    if hasattr(features, "iloc"):
+        return features.iloc[indices].copy()
+    return features[indices] if hasattr(features, "shape") else np.asarray(features)[indices]

@@ -17,8 +17,15 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_info
 
-from mlflow_privacy_gate.attacks.recipe import CloneRecipe, FunctionRecipe, as_recipe, one_thread, own_randomness
-from mlflow_privacy_gate.errors import ModelUnusable, UsageError
+from mlflow_privacy_gate.attacks.recipe import (
+    CloneRecipe,
+    FunctionRecipe,
+    as_recipe,
+    one_thread,
+    own_randomness,
+    refuse_other_versions,
+)
+from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable, UsageError
 
 X = np.random.default_rng(0).normal(size=(60, 3))
 Y = (X[:, 0] > 0).astype(int)
@@ -100,6 +107,14 @@ def test_a_function_is_called_with_a_seed_of_its_own() -> None:
 def test_anything_else_is_no_recipe() -> None:
     with pytest.raises(UsageError, match="got str"):
         as_recipe("package.module:function")
+
+
+def test_a_worker_with_other_versions_is_refused_by_name() -> None:
+    here = as_recipe(make_pipeline(StandardScaler(), OtherLibrary())).versions()
+    assert {"python", "numpy", "sklearn"} <= set(here)
+    refuse_other_versions("reference 3 of 4", here, dict(here))
+    with pytest.raises(CouldNotJudge, match=r"reference 3 of 4 was trained by a worker with sklearn 0.1 \(here \d"):
+        refuse_other_versions("reference 3 of 4", here, {**here, "sklearn": "0.1"})
 
 
 def test_the_thread_limit_holds_inside_and_ends_outside() -> None:

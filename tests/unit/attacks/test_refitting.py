@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_breast_cancer
@@ -223,6 +224,14 @@ def test_every_fit_is_reported() -> None:
     seen: list[tuple[int, int]] = []
     references_of(FOREST, progress=lambda done, count: seen.append((done, count)))
     assert seen == [(1, 4), (2, 4), (3, 4), (4, 4)]
+
+
+def test_frames_lists_and_sparse_rows_give_the_same_answer() -> None:
+    plain = references_of(FOREST)
+    same(references_of(FOREST, features=pd.DataFrame(FEATURES)), plain)
+    same(references_of(FOREST, features=FEATURES.tolist()), plain)
+    tree = DecisionTreeClassifier()
+    same(references_of(tree, features=csr_array(FEATURES)), references_of(tree))
 
 
 def test_posteriors_are_kept_only_when_asked_for() -> None:
