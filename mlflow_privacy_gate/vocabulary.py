@@ -49,6 +49,7 @@ class Effect(StrEnum):
     BROKEN = "broken"  # the test itself is broken: inconclusive, and outranks a fail
     FAIL = "fail"
     REFUSE = "refuse"  # at the gate only: the evidence is not believed, or something else is missing
+    WAIVED = "waived"  # at the gate only: it stands, and a signed waiver permits this promotion in spite of it
 
 
 class ReasonCode(StrEnum):
@@ -99,7 +100,12 @@ class Reason:
 
 REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
     {
-        ReasonCode.PG001: Reason("no evidence found", Effect.REFUSE, "run `mlflow-privacy-gate check` on this version"),
+        ReasonCode.PG001: Reason(
+            "no evidence found",
+            Effect.REFUSE,
+            "run `mlflow-privacy-gate check` on this version",
+            waivable=False,  # a waiver names the evidence that it is about
+        ),
         ReasonCode.PG002: Reason(
             "bad or missing signature",
             Effect.REFUSE,
@@ -125,7 +131,10 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
             "check the version again under the policy in force",
         ),
         ReasonCode.PG007: Reason(
-            "could not look", Effect.REFUSE, "try again when the store or artifact location can be reached"
+            "could not look",
+            Effect.REFUSE,
+            "try again when the store or artifact location can be reached",
+            waivable=False,  # bytes that nobody has seen may be any bytes
         ),
         ReasonCode.PG008: Reason(
             "older than what the ledger knows", Effect.REFUSE, "use the newest test of these bytes, or check again"
@@ -176,8 +185,12 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
             "the differential privacy claim is contradicted", Effect.FAIL, "correct the claim, or the training"
         ),
         ReasonCode.PG301: Reason("sign-off missing", Effect.REFUSE, "have a privacy officer sign off"),
-        ReasonCode.PG302: Reason("waiver expired or out of scope", Effect.REFUSE, "have a new waiver signed"),
-        ReasonCode.PG303: Reason("four eyes needed", Effect.REFUSE, "someone else than the requester must approve"),
+        ReasonCode.PG302: Reason(
+            "waiver expired or out of scope", Effect.REFUSE, "have a new waiver signed", waivable=False
+        ),
+        ReasonCode.PG303: Reason(
+            "four eyes needed", Effect.REFUSE, "someone else than the requester must approve", waivable=False
+        ),
         ReasonCode.PG401: Reason(
             "exemption without a statement",
             Effect.INCONCLUSIVE,
@@ -217,8 +230,8 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
 class Finding:
     """One thing found, in words with its numbers, under a stable code.
 
-    ``effect`` is the code's own unless a verdict says otherwise. ``value`` and ``limit`` are the plain numbers behind the
-    sentence (an AUC or a rate: a fraction in [0, 1]; or a count), where there are any.
+    ``effect`` and ``remedy`` are the code's own unless a verdict or decision says otherwise. ``value`` and ``limit`` are the plain
+    numbers behind the sentence (an AUC or a rate: a fraction in [0, 1]; or a count), where there are any.
     """
 
     code: ReasonCode
@@ -227,6 +240,7 @@ class Finding:
     value: float | None = None
     limit: float | None = None
     effect_override: Effect | None = None
+    remedy_override: str | None = None
 
     @property
     def effect(self) -> Effect:
@@ -236,7 +250,7 @@ class Finding:
     @property
     def remedy(self) -> str:
         """What would lift this finding."""
-        return REASONS[self.code].remedy
+        return self.remedy_override or REASONS[self.code].remedy
 
 
 class Need(StrEnum):
@@ -367,6 +381,12 @@ MANIFEST_ARTIFACT = "privacy_gate/splits.json"
 ATTESTATION_TAG = "privacy_gate.attestation"
 ATTESTATION_ARTIFACT = "privacy_gate/attestation.dsse.json"
 VERDICT_TAG = "privacy_gate.verdict"
+# Officers' statements: one tag each, with the first twelve digits of the envelope's sha256 after a further dot.
+WAIVER_TAG = "privacy_gate.waiver"
+SIGN_OFF_TAG = "privacy_gate.signoff"
+EXEMPTION_TAG = "privacy_gate.exemption"
+# Where a model's card is looked for among the artifacts, in this order.
+CARD_PATHS = ("README.md", "model_card.md")
 # On a run's dataset input: the logged model that this dataset belongs to.
 DATASET_MODEL_TAG = "privacy_gate.model_id"
 

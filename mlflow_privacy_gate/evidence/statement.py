@@ -7,14 +7,14 @@ a reader of ``result`` alone must not get wrong: ``inconclusive`` is FAILED, so 
 Fields outside ``privacyGate`` that this version does not know are ignored, as in-toto asks. Unknown fields **inside** are refused: a
 measurement that cannot be read cannot be called harmless. How single values are written: :mod:`mlflow_privacy_gate.evidence.wire`.
 
-Sources: https://github.com/in-toto/attestation/blob/main/spec/v1/statement.md and …/spec/predicates/test-result.md
+The statement around the predicate: :mod:`mlflow_privacy_gate.evidence.in_toto`. Source:
+https://github.com/in-toto/attestation/blob/main/spec/predicates/test-result.md
 """
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -22,6 +22,15 @@ from typing import Any
 from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
 from mlflow_privacy_gate.evidence.envelope import strict_json
 from mlflow_privacy_gate.evidence.facts import Evidence, PolicyReference, ToolFacts
+from mlflow_privacy_gate.evidence.in_toto import (
+    PREDICATE_PATH,
+    About,
+    check_sha256,
+    expect,
+    from_in_toto,
+    read_sha256,
+    to_in_toto,
+)
 from mlflow_privacy_gate.evidence.wire import (
     camel_case,
     decode,
@@ -34,12 +43,10 @@ from mlflow_privacy_gate.evidence.wire import (
 )
 from mlflow_privacy_gate.vocabulary import REASONS, Effect, Outcome, ReasonCode
 
-STATEMENT_TYPE = "https://in-toto.io/Statement/v1"
 PREDICATE_TYPE = "https://in-toto.io/attestation/test-result/v0.1"
 SCHEMA_VERSION = "1"
-SHA256 = re.compile(r"[0-9a-f]{64}")
 _OUTCOMES = (Outcome.PASS, Outcome.FAIL, Outcome.INCONCLUSIVE)
-_PREDICATE = "statement.predicate"
+_PREDICATE = PREDICATE_PATH
 _EXTENSION = f"{_PREDICATE}.privacyGate"
 # What stands elsewhere in the statement; every other fact stands in ``privacyGate`` under its own name.
 _ELSEWHERE = frozenset({"model_uri", "model_digest", "policy", "run_id", "tool"})
@@ -61,12 +68,7 @@ def to_statement(evidence: Evidence) -> dict[str, Any]:
     }
     if evidence.run_id is not None:
         predicate["url"] = f"runs:/{encode(evidence.run_id)}"
-    return {
-        "_type": STATEMENT_TYPE,
-        "subject": [{"name": encode(evidence.model_uri), "digest": {"sha256": evidence.model_digest}}],
-        "predicateType": PREDICATE_TYPE,
-        "predicate": predicate,
-    }
+    return to_in_toto(PREDICATE_TYPE, About(evidence.model_uri, evidence.model_digest), predicate)
 
 
 def from_statement(statement: object) -> Evidence:
@@ -75,18 +77,13 @@ def from_statement(statement: object) -> Evidence:
     EvidenceRejected names the JSON path: PG006 for a required field that is missing, PG002 for anything of the wrong type or form,
     and for a ``result`` or test list that contradicts the measurements.
     """
-    fields = read_object(statement, "statement")
-    _expect(fields, "_type", STATEMENT_TYPE, "statement")
-    _expect(fields, "predicateType", PREDICATE_TYPE, "statement")
-    predicate = read_object(required(fields, "predicate", "statement"), _PREDICATE)
-    arguments = _read_extension(required(predicate, "privacyGate", _PREDICATE))
-    model_uri, model_digest = _read_subject(required(fields, "subject", "statement"))
+    about, predicate = from_in_toto(statement, PREDICATE_TYPE)
     evidence = Evidence(
-        model_uri=model_uri,
-        model_digest=model_digest,
+        model_uri=about.name,
+        model_digest=about.sha256,
         policy=_read_policy(required(predicate, "configuration", _PREDICATE)),
         run_id=_read_run_id(predicate),
-        **arguments,
+        **_read_extension(required(predicate, "privacyGate", _PREDICATE)),
     )
     try:
         _check_consistent(evidence)
@@ -127,7 +124,7 @@ def _extension(evidence: Evidence) -> dict[str, Any]:
 
 def _read_extension(value: object) -> dict[str, Any]:
     fields = dict(read_object(value, _EXTENSION))
-    _expect(fields, "schemaVersion", SCHEMA_VERSION, _EXTENSION)
+    expect(fields, "schemaVersion", SCHEMA_VERSION, _EXTENSION)
     del fields["schemaVersion"]
     arguments: dict[str, Any] = {"tool": _read_tool(fields)}
     validity = dict(read_object(required(fields, "validity", _EXTENSION), f"{_EXTENSION}.validity"))
@@ -171,30 +168,13 @@ def _read_tool(fields: dict[str, Any]) -> ToolFacts:
     return decode(ToolFacts, together, f"{_EXTENSION}.tool")
 
 
-def _read_subject(value: object) -> tuple[str, str]:
-    path = "statement.subject"
-    if not isinstance(value, list) or len(value) != 1:
-        reject(path, "expected exactly one subject")
-    subject = read_object(value[0], f"{path}[0]")
-    name = decode_field(Evidence, "model_uri", required(subject, "name", f"{path}[0]"), f"{path}[0].name")
-    return name, _read_sha256(subject, f"{path}[0]")
-
-
 def _read_policy(value: object) -> PolicyReference:
     path = f"{_PREDICATE}.configuration"
     if not isinstance(value, list) or len(value) != 1:
         reject(path, "expected exactly one entry, the policy")
     entry = read_object(value[0], f"{path}[0]")
     name = decode_field(PolicyReference, "name", required(entry, "name", f"{path}[0]"), f"{path}[0].name")
-    return PolicyReference(name=name, sha256=_read_sha256(entry, f"{path}[0]"))
-
-
-def _read_sha256(fields: Mapping[str, Any], path: str) -> str:
-    digest = read_object(required(fields, "digest", path), f"{path}.digest")
-    value = required(digest, "sha256", f"{path}.digest")
-    if not isinstance(value, str) or not SHA256.fullmatch(value):
-        reject(f"{path}.digest.sha256", "expected 64 hex digits in lower case")
-    return value
+    return PolicyReference(name=name, sha256=read_sha256(entry, f"{path}[0]"))
 
 
 def _read_run_id(predicate: Mapping[str, Any]) -> str | None:
@@ -214,8 +194,7 @@ def _check_consistent(evidence: Evidence) -> None:
     if evidence.run_id == "":
         raise UsageError("run_id: expected an id or None, got an empty text")
     for name, digest in (("model_digest", evidence.model_digest), ("policy.sha256", evidence.policy.sha256)):
-        if not SHA256.fullmatch(digest):
-            raise UsageError(f"{name}: expected 64 hex digits in lower case, got {digest[:80]!r}")
+        check_sha256(name, digest)
     _check_once("attacks", (attack.id for attack in evidence.attacks))
     for attack in evidence.attacks:
         _check_once(f"attacks[{attack.id}].metrics", (metric.id for metric in attack.metrics))
@@ -285,9 +264,3 @@ def _unknown_labels(evidence: Evidence) -> int:
 
 def _stated_fields() -> list[dataclasses.Field[Any]]:
     return [field for field in dataclasses.fields(Evidence) if field.name not in _ELSEWHERE]
-
-
-def _expect(fields: Mapping[str, Any], key: str, expected: str, path: str) -> None:
-    got = required(fields, key, path)
-    if got != expected:
-        reject(f"{path}.{key}", f"expected {expected!r}, got {str(got)[:80]!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mlflow_privacy_gate.errors import EvidenceRejected, PrivacyGateError
 from mlflow_privacy_gate.evidence.envelope import open_envelope
 from mlflow_privacy_gate.evidence.model_digest import model_digest
+from mlflow_privacy_gate.evidence.officer_statements import attached
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.gate.guarding import guarded_alias, guarded_name, guarded_stage
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
@@ -38,9 +39,9 @@ class Standing:
     rehashed: bool
 
     def expires_soon(self, now: datetime) -> bool:
-        """Whether evidence that counts now stops counting within 14 days."""
-        verdict = self.decision.verdict
-        return self.decision.allowed and verdict is not None and verdict.expires_at <= now + EXPIRES_SOON
+        """Whether what allows a promotion now, evidence or waiver, stops counting within 14 days."""
+        until = self.decision.counts_until
+        return self.decision.allowed and until is not None and until <= now + EXPIRES_SOON
 
 
 def examine(
@@ -106,7 +107,23 @@ def _decided(
         model_digest_problem=problem,
         evidence_location=f"runs:/{model.run_id}/{ATTESTATION_ARTIFACT}" if model.run_id and attestation else None,
     )
-    return decide(policy, (attestation,) if attestation else (), (), (), target=target, now=now)
+    return decide_by_tags(policy, model.tags, target=target, now=now)
+
+
+def decide_by_tags(
+    policy: Policy, tags: Mapping[str, str] | None, *, target: PromotionTarget, now: datetime
+) -> Decision:
+    """Decide on the evidence and the officers' statements that stand in a version's tags."""
+    attestation, papers = (tags or {}).get(ATTESTATION_TAG), attached(tags)
+    return decide(
+        policy,
+        (attestation,) if attestation else (),
+        papers.waivers,
+        papers.sign_offs,
+        papers.exemptions,
+        target=target,
+        now=now,
+    )
 
 
 def _claimed_digest(model: ResolvedModel) -> tuple[str | None, str | None]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from mlflow_privacy_gate.evidence.facts import Evidence
+from mlflow_privacy_gate.evidence.officer_statements import VerifiedStatement
+from mlflow_privacy_gate.evidence.officers import Exemption, SignOff, Waiver
 from mlflow_privacy_gate.policy.judging import Verdict
 from mlflow_privacy_gate.policy.model import Mode
-from mlflow_privacy_gate.vocabulary import Effect, Finding, StrEnum
+from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode, StrEnum
 
 
 class Route(StrEnum):
@@ -43,6 +47,8 @@ class Decision:
 
     ``refusal`` is the text for the person who asked; it is empty only where nothing was held against the promotion. In mode ``warn``
     and ``off`` a promotion is ``allowed`` with a text that says so. ``evidence`` and ``envelope_sha256`` are the ones that were judged.
+    ``verdict`` is the policy's alone; ``outcome`` is what to show. ``waivers`` are those that permit a finding here; ``sign_offs`` and
+    ``exemptions`` all that count for this test, this target, these bytes.
     """
 
     allowed: bool
@@ -53,13 +59,37 @@ class Decision:
     envelope_sha256: str | None
     mode: Mode
     refusal: str
+    waivers: tuple[VerifiedStatement[Waiver], ...] = ()
+    sign_offs: tuple[VerifiedStatement[SignOff], ...] = ()
+    exemptions: tuple[VerifiedStatement[Exemption], ...] = ()
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
         """The findings for which it is, or in mode ``warn`` would have been, refused."""
-        return tuple(finding for finding in self.findings if finding.effect is not Effect.WARN)
+        return blocking(self.findings)
+
+    @property
+    def outcome(self) -> Outcome | None:
+        """``waived`` where only waivers let this promotion through, else the verdict's own; None where nothing was judged."""
+        if self.verdict is None:
+            return None
+        return Outcome.WAIVED if self.waivers and not self.blocking else self.verdict.outcome
+
+    @property
+    def counts_until(self) -> datetime | None:
+        """Until when what was decided can hold: the end of the evidence, or of the first waiver to end; None where nothing was judged."""
+        if self.verdict is None:
+            return None
+        ends = [waiver.statement.effective_until for waiver in self.waivers]
+        waived = {code for waiver in self.waivers for code in waiver.statement.findings}
+        return min(ends if ReasonCode.PG005 in waived else [*ends, self.verdict.expires_at])
 
     @property
     def reason_codes(self) -> tuple[str, ...]:
         """The codes of all findings, each once, in order of appearance."""
         return tuple(dict.fromkeys(str(finding.code) for finding in self.findings))
+
+
+def blocking(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """Give the findings that stand against a promotion: neither mere warnings nor covered by a waiver."""
+    return tuple(finding for finding in findings if finding.effect not in (Effect.WARN, Effect.WAIVED))

@@ -10,7 +10,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence
-from mlflow_privacy_gate.gate.promotion import PromotionTarget, Route
+from mlflow_privacy_gate.gate.promotion import PromotionTarget, Route, blocking
 from mlflow_privacy_gate.policy.model import Mode, Policy
 from mlflow_privacy_gate.vocabulary import REASONS, Effect, Finding
 
@@ -27,20 +27,25 @@ def refusal_text(
     verified: VerifiedEvidence | None = None,
 ) -> str:
     """Write the refusal; in mode ``warn`` it says what would have been refused."""
-    blocking = [finding for finding in findings if finding.effect is not Effect.WARN]
-    warnings = [finding for finding in findings if finding.effect is Effect.WARN]
-    reasons = "; ".join(dict.fromkeys(f"{REASONS[finding.code].title} ({finding.code})" for finding in blocking))
+    against = blocking(findings)
+    others = [finding for finding in findings if finding not in against]
+    reasons = "; ".join(dict.fromkeys(f"{REASONS[finding.code].title} ({finding.code})" for finding in against))
     verb = "would have refused" if mode is Mode.WARN else "refused"
     lines = [f"Privacy gate {verb} {_asked(target)}: {reasons}."]
     if mode is Mode.WARN:
         lines.append("It was allowed, because the policy's mode is warn.")
-    lines += ["", "Found:", *_items(f"{finding.code}: {finding.message}" for finding in blocking)]
-    lines += _items(f"{finding.code} (warning): {finding.message}" for finding in warnings)
-    lines += ["", "What would allow it:", *_items(dict.fromkeys(finding.remedy for finding in blocking))]
+    lines += ["", "Found:", *_items(f"{finding.code}: {finding.message}" for finding in against)]
+    lines += _items(said_beside(finding) for finding in others)
+    lines += ["", "What would allow it:", *_items(dict.fromkeys(finding.remedy for finding in against))]
     lines += ["", *_wrapped(_evidence(target, verified), "")]
     if policy is not None:
         lines += _wrapped(f"Policy: {policy.source_name} (sha256 {policy.sha256[:16]}), mode {policy.mode}.", "")
     return "\n".join(lines)
+
+
+def said_beside(finding: Finding) -> str:
+    """Say a finding that does not stand against the promotion, and why it does not."""
+    return f"{finding.code} ({'waived' if finding.effect is Effect.WAIVED else 'warning'}): {finding.message}"
 
 
 def off_notice(policy: Policy, target: PromotionTarget) -> str:

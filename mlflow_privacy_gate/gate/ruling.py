@@ -7,8 +7,10 @@ from dataclasses import replace
 from datetime import datetime
 
 from mlflow_privacy_gate.errors import EvidenceRejected
+from mlflow_privacy_gate.evidence.officer_statements import Attached, exemptions_in_force
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
-from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget
+from mlflow_privacy_gate.gate.officers import Promotable, weigh
+from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, blocking
 from mlflow_privacy_gate.gate.refusal import off_notice, refusal_text
 from mlflow_privacy_gate.policy.judging import Verdict, judge
 from mlflow_privacy_gate.policy.model import Mode, Policy
@@ -18,27 +20,35 @@ from mlflow_privacy_gate.vocabulary import Effect, Finding, KeyRole, Outcome, Re
 def decide(
     policy: Policy,
     attestations: Sequence[bytes | str],
-    waivers: Sequence[bytes],  # noqa: ARG001 - officers' statements lift nothing yet, see below
-    sign_offs: Sequence[bytes],  # noqa: ARG001
+    waivers: Sequence[bytes | str],
+    sign_offs: Sequence[bytes | str],
+    exemptions: Sequence[bytes | str] = (),
     *,
     target: PromotionTarget,
     now: datetime,
 ) -> Decision:
     """Allow one promotion at ``now`` only for evidence that is believed, that is of these bytes, and that is judged a pass.
 
-    ``attestations`` are raw envelopes (JSON bytes, or their base64 text) that nobody has checked; ``now`` is timezone-aware. Officers'
-    statements are not verified by this release: whatever comes as waiver or sign-off lifts no finding.
+    What is judged otherwise is allowed only where a privacy officer's waiver in force permits every finding that stands against it, and
+    is then shown as waived, never as a pass. Everything handed in is a raw envelope (JSON bytes, or their base64 text) that nobody has
+    checked; ``now`` is timezone-aware.
     """
     if policy.mode is Mode.OFF:
         return Decision(True, target, (), None, None, None, policy.mode, off_notice(policy, target))
     believed, doubts = _believe(policy, attestations, target, now)
-    if not believed:
+    if not believed or target.model_digest is None:
         return _ruled(policy, target, doubts)
-    judged = [(verified, judge(policy, verified.evidence, now=now)) for verified in believed]
+    keys, digest = policy.trusted_keys, target.model_digest
+    exempting, unheard = exemptions_in_force(exemptions, keys=keys, model_digest=digest, now=now)
+    judged = [(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting))) for verified in believed]
     newest, verdict = max(judged, key=_newest_then_worst)
+    papers = Attached(tuple(waivers), tuple(sign_offs))
+    found = [_with_reasons(finding, unheard) for finding in verdict.findings]
+    weighed = weigh(policy, found, papers, Promotable(newest.envelope_sha256, target, now))
     # What else was handed in and not believed cannot help, and cannot hurt newer evidence that is: it is told, no more.
-    findings = (*verdict.findings, *(replace(doubt, effect_override=Effect.WARN) for doubt in doubts))
-    return _ruled(policy, target, findings, verdict, newest)
+    findings = (*weighed.findings, *(replace(doubt, effect_override=Effect.WARN) for doubt in doubts))
+    ruling = _ruled(policy, target, findings, verdict, newest, waived=bool(weighed.waivers))
+    return replace(ruling, waivers=weighed.waivers, sign_offs=weighed.sign_offs, exemptions=exempting)
 
 
 def refuse(target: PromotionTarget, findings: Sequence[Finding]) -> Decision:
@@ -76,12 +86,20 @@ def _believe(
                     allow_unsigned=policy.evidence.unsafe_allow_unsigned,
                     model_digest=target.model_digest,
                     now=now,
+                    allow_expired=True,  # its age is judged with everything else, where a waiver can be heard
                 )
             )
         except EvidenceRejected as rejection:
             code = rejection.code or ReasonCode.PG002
             doubts.append(Finding(code, f"The evidence is not believed: {rejection.message}."))
     return believed, doubts
+
+
+def _with_reasons(finding: Finding, unheard: Sequence[str]) -> Finding:
+    """Say with a missing exemption why those that were handed in are none."""
+    if finding.code is not ReasonCode.PG401 or not unheard:
+        return finding
+    return replace(finding, message=f"{finding.message.rstrip('.')}; {'; '.join(unheard)}.")
 
 
 def _newest_then_worst(judged: tuple[VerifiedEvidence, Verdict]) -> tuple[datetime, bool]:
@@ -96,8 +114,11 @@ def _ruled(
     findings: Sequence[Finding],
     verdict: Verdict | None = None,
     verified: VerifiedEvidence | None = None,
+    *,
+    waived: bool = False,
 ) -> Decision:
-    passed = verdict is not None and verdict.outcome is Outcome.PASS
+    stated = verdict is not None and (verdict.outcome is Outcome.PASS or waived)
+    passed = stated and not blocking(findings)
     return Decision(
         allowed=passed or policy.mode is Mode.WARN,
         target=target,

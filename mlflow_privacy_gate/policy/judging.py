@@ -42,10 +42,11 @@ class Verdict:
         return tuple(dict.fromkeys(str(finding.code) for finding in self.findings))
 
 
-def judge(policy: Policy, evidence: Evidence, *, now: datetime) -> Verdict:
+def judge(policy: Policy, evidence: Evidence, *, now: datetime, exempted: bool = False) -> Verdict:
     """Say pass, fail or inconclusive of this evidence under this policy at ``now`` (timezone-aware), with all findings at once.
 
-    Only a stated pass is a pass: whatever the policy requires and the evidence lacks is a finding of its own.
+    Only a stated pass is a pass: whatever the policy requires and the evidence lacks is a finding of its own. ``exempted``: a privacy
+    officer's signed statement stands behind a card's `personal_data: false`; it answers that finding and no other.
     """
     margin = margin_in_force(policy, evidence.card)
     findings = (
@@ -53,7 +54,7 @@ def judge(policy: Policy, evidence: Evidence, *, now: datetime) -> Verdict:
         *validity(policy, evidence, margin.value),
         *completeness(policy, evidence),
         *margin.problems,
-        *_card(policy, evidence.card),
+        *_card(policy, evidence.card, exempted=exempted),
         *age(policy, evidence, now),
     )
     worst = _worst_attack(policy, evidence)
@@ -80,9 +81,9 @@ def outcome_of(findings: Sequence[Finding]) -> Outcome:
     return Outcome.PASS if effects <= {Effect.WARN} else Outcome.INCONCLUSIVE
 
 
-def _card(policy: Policy, card: CardClaims) -> tuple[Finding, ...]:
+def _card(policy: Policy, card: CardClaims, *, exempted: bool) -> tuple[Finding, ...]:
     findings = []
-    if card.personal_data is False:
+    if card.personal_data is False and not exempted:
         findings.append(
             Finding(
                 ReasonCode.PG401,

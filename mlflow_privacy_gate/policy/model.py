@@ -171,6 +171,12 @@ class Waivers(_Section):
     max_days: values.PositiveCount = 30
 
 
+class SignOffRules(_Section):
+    """Whether a promotion needs a privacy officer's signed statement on the very test that lets it through (PG301)."""
+
+    required: values.Flag = False
+
+
 class PersonalData(_Section):
     """What it means when a card declares nothing."""
 
@@ -210,6 +216,7 @@ class Policy(_Section):
     evidence: EvidenceRules = EvidenceRules()
     keys: tuple[PolicyKey, ...] = ()
     waivers: Waivers = Waivers()
+    sign_off: SignOffRules = SignOffRules()
     personal_data: PersonalData = PersonalData()
     deny: Annotated[tuple[values.Category, ...], DISTINCT] = (str(DataCategory.CONTROLLED_ACCESS),)
     sources: Sources = Sources()

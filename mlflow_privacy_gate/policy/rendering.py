@@ -111,6 +111,9 @@ KEYS
 waivers:
   max_days: 30
 
+sign_off:
+  required: false               # true: every promotion needs a privacy officer's signed statement on its test
+
 personal_data:
   undeclared_means: personal    # a card that declares nothing is taken to hold personal data
 

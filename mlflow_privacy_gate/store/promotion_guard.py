@@ -118,7 +118,16 @@ class PromotionGuard:
             except CouldNotLook as exc:
                 problem = exc.message
             target = target_of(promotion.request, subject, measured.digest if measured else None, problem)
-            decision = gate.decide(policy, subject.attestations, (), (), target=target, now=self._clock())
+            papers = subject.papers
+            decision = gate.decide(
+                policy,
+                subject.attestations,
+                papers.waivers,
+                papers.sign_offs,
+                papers.exemptions,
+                target=target,
+                now=self._clock(),
+            )
             if not decision.allowed:
                 refusals.append(decision.refusal)
             elif decision.refusal:  # mode: warn

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 from mlflow.exceptions import MlflowException
 
+from mlflow_privacy_gate.evidence.officer_statements import Attached, attached
 from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
 from mlflow_privacy_gate.registry.translation import is_missing
 from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG
@@ -27,13 +28,17 @@ class Tag(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """One version (``version`` None: not created yet), the location of its bytes, and its raw, untrusted envelope if any."""
+    """One version (``version`` None: not created yet), the location of its bytes, and its raw, untrusted envelopes if any.
+
+    ``attestation`` is the evidence, ``papers`` are the officers' statements.
+    """
 
     name: str
     version: str | None
     location: str
     attestation: str | None
     run_id: str | None = None
+    papers: Attached = field(default_factory=Attached)
 
     @property
     def attestations(self) -> tuple[str, ...]:
@@ -54,7 +59,8 @@ def existing_version(store: RegistryStore, name: str, version: str) -> tuple[Sub
     location = store.get_model_version_download_uri(found.name, found.version)
     if is_prompt(found.source, location):
         return ()
-    return (Subject(found.name, str(found.version), location, found.tags.get(ATTESTATION_TAG), found.run_id),)
+    tags = found.tags
+    return (Subject(found.name, str(found.version), location, tags.get(ATTESTATION_TAG), found.run_id, attached(tags)),)
 
 
 def every_version(store: RegistryStore, name: str) -> tuple[Subject, ...]:
@@ -78,13 +84,19 @@ def new_version(name: str, source: str, tags: Iterable[Tag] | None) -> tuple[Sub
     if is_prompt(source, source):
         return ()
     carried = {tag.key: tag.value for tag in tags or ()}
-    return (Subject(name, None, source, carried.get(ATTESTATION_TAG)),)
+    return (Subject(name, None, source, carried.get(ATTESTATION_TAG), papers=attached(carried)),)
 
 
 def copied_version(store: RegistryStore, original: ModelVersion, name: str) -> tuple[Subject, ...]:
     """Describe a copy that is about to be made: the original's stored bytes, with the tags the copy will carry."""
     return tuple(
-        replace(subject, name=name, version=None, attestation=original.tags.get(ATTESTATION_TAG))
+        replace(
+            subject,
+            name=name,
+            version=None,
+            attestation=original.tags.get(ATTESTATION_TAG),
+            papers=attached(original.tags),
+        )
         for subject in existing_version(store, original.name, original.version)
     )
 

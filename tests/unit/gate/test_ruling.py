@@ -152,7 +152,9 @@ def test_what_was_handed_in_as_waiver_or_sign_off_lifts_nothing() -> None:
     fail = attestation(evidence(aucs=FAILING_AUCS), SIGNER)
     papers = (b"{}", PASSING.encode())
     with_papers = decide(POLICY, (fail,), papers, papers, target=TARGET, now=NOW)
-    assert with_papers == ruled(fail)
+    assert not with_papers.allowed
+    assert with_papers.waivers == with_papers.sign_offs == ()
+    assert with_papers.verdict == ruled(fail).verdict
 
 
 def test_warn_allows_and_says_what_would_have_been_refused() -> None:
