@@ -86,7 +86,10 @@ class MlflowRegistry:
         if model_id is not None:
             listed = self._ask(lambda: self.client.list_logged_model_artifacts(model_id, folder))
             if any(item.path == path and not item.is_dir for item in listed):
-                return self._read(f"models:/{model_id}/{path}")
+                # Not models:/…, for which MLflow asks the process-wide tracking server, whichever one was meant here.
+                return self._read(
+                    f"{self._ask(lambda: self.client.get_logged_model(model_id)).artifact_location}/{path}"
+                )
         return None
 
     def download_artifacts(self, artifact_uri: str) -> AbstractContextManager[Path]:
@@ -98,8 +101,9 @@ class MlflowRegistry:
         if model.name is None or model.version is None:
             return
         name, version = model.name, model.version
+        present = self._ask(lambda: self.client.get_model_version(name, version)).tags
         for tag in (VERDICT_TAG, ATTESTATION_TAG):
-            if model.tags is None or tag in self._ask(lambda: self.client.get_model_version(name, version)).tags:
+            if tag in present:
                 self._ask(partial(self.client.delete_model_version_tag, name, version, tag))
 
     def publish(self, model: ResolvedModel, publication: Publication) -> None:

@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import mlflow
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 
@@ -63,9 +64,10 @@ def _folders(
     tracking_uri: str | None,
 ) -> Callable[[str, Callable[[str, str], str]], AbstractContextManager[Path]]:
     """Choose how models' bytes are read: inside the server from where it keeps them, in a client as a client loads them."""
-    if mlflow_private.in_server() or tracking_uri is None:
+    if mlflow_private.in_server():
         return served_folder
-    return lambda location, version_location: version_folder(location, version_location, tracking_uri=tracking_uri)
+    asked = tracking_uri or mlflow.get_tracking_uri()
+    return lambda location, version_location: version_folder(location, version_location, tracking_uri=asked)
 
 
 def _announce(policy_file: PolicyFile, inner_uri: str) -> None:

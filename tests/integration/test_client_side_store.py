@@ -162,7 +162,7 @@ def test_a_database_that_fails_refuses_with_its_own_code_and_at_once(
     database.write_bytes(b"this is no database, " * 4096)
     started = time.monotonic()
     with pytest.raises(MlflowException) as caught:
-        store.set_registered_model_alias("credit", "champion", seeded.version)
+        store.set_registered_model_alias("credit", "champion", seeded.version)  # type: ignore[no-untyped-call]
     assert caught.value.error_code == "PERMISSION_DENIED"
     assert "PG902" in caught.value.message
     assert time.monotonic() - started < 2.0
