@@ -43,6 +43,14 @@ def test_exchangeable_noise_is_seldom_called_a_difference() -> None:
     assert raised <= 2  # of 30; the promise is 5 %, held by the slow test below
 
 
+def test_the_interval_is_wider_than_one_that_takes_the_folds_for_independent() -> None:
+    rng = np.random.default_rng(11)
+    found = blind_baseline(mixed_frame(rng, 400), mixed_frame(rng, 400), rng=np.random.default_rng(0))
+    naive = 1.96 * np.sqrt(801 / (12 * 400 * 400))
+    assert found.auc - found.interval.low == pytest.approx(1.5 * naive, rel=0.05)
+    assert found.interval.method.endswith("widened for cross-validation")
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("rows", [60, 100, 300])
 def test_exchangeable_noise_is_called_a_difference_in_at_most_five_percent_of_200_draws(rows: int) -> None:

@@ -22,7 +22,8 @@ def exact(row: list[float], own: int) -> float:
 
 
 @pytest.mark.parametrize(
-    "row", [[0.7, 0.2, 0.1], [0.5, 0.25, 0.25], [1 - 2**-50, 2**-51, 2**-51], [2**-30, 1 - 2**-29, 2**-30]]
+    "row",
+    [[0.7, 0.2, 0.1], [0.5, 0.25, 0.25], [1 - 1e-10, 5e-11, 5e-11], [1.0, 1e-20, 1e-20], [2**-30, 1 - 2**-29, 2**-30]],
 )
 @pytest.mark.parametrize("own", [0, 1, 2])
 def test_modified_entropy_is_exact_to_the_last_digits(row: list[float], own: int) -> None:
