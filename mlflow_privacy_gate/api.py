@@ -29,6 +29,7 @@ def check(
     non_members: object = None,
     target: str | None = None,
     card: str | Path | None = None,
+    evaluator: str | None = None,
     key: str | Path | None = None,
     dry_run: bool = False,
     subgroups: Sequence[str] = (),
@@ -43,8 +44,9 @@ def check(
     ``model_uri``: ``models:/name/version``, ``models:/name@alias``, ``models:/m-…`` or ``runs:/…/model``. ``policy``: a policy or its
     file; None looks at ``$PRIVACY_GATE_POLICY``, then ``./privacy-gate.yaml``, then takes the built-in. ``members`` and ``non_members``:
     tables (features and target), paths or URIs; None takes what was logged with the model. ``target``: the label's column where it
-    cannot be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``key``: a signing key file;
-    None looks at ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run``: record nothing.
+    cannot be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``evaluator``: who answers
+    for this test, as the report is to name them; nobody is guessed. ``key``: a signing key file; None looks at
+    ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run``: record nothing.
 
     ``subgroups``: columns to look at beside the classes. ``stop_early``: train no reference models once the verdict can no longer
     change. ``records``: a local ``.parquet`` file for how exposed each row is; it is personal data and never goes to MLflow.
@@ -78,6 +80,7 @@ def check(
     card_file = Path(card) if card is not None else None
     wishes = Wishes(
         card=_card_text(card_file) if card_file else None,
+        evaluator=evaluator,
         dry_run=dry_run,
         subgroup_columns=tuple(subgroups),
         stop_early=stop_early,

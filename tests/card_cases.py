@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mlflow_privacy_gate.cards.curves import roc_curve, score_histogram
-from mlflow_privacy_gate.cards.particulars import AttackCurves, Mitigation, Particulars, SignOff
+from mlflow_privacy_gate.cards.particulars import AttackCurves, AuthorsWords, Mitigation, Particulars, SignOff
 from mlflow_privacy_gate.cards.view import CardView, card_view
 from mlflow_privacy_gate.evidence.facts import (
     AttackFacts,
@@ -124,11 +124,10 @@ def particulars(**changes: Any) -> Particulars:
         tests_so_far=2,
         report_uri="https://mlflow.example.org/#/experiments/1/runs/5d2c/artifacts/privacy_gate/report.html",
         verify_command="mlflow-privacy-gate verify models:/credit/7",
-        training_data="Consumer loans 2019-2024",
-        cohort="adult customers with one loan or more",
-        use_agreement="DPA-2024-17",
+        author=AuthorsWords(
+            "Consumer loans 2019-2024", "adult customers with one loan or more", "DPA-2024-17", "internal"
+        ),
         evaluator="Model risk, team B",
-        release_context="internal",
         parameters=1840,
         accuracy_members=0.8911,
         accuracy_non_members=0.8702,

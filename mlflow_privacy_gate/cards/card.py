@@ -77,7 +77,7 @@ def _result(view: CardView) -> Mapping[str, Value]:
     members, non_members = view.evidence.side("members"), view.evidence.side("non_members")
     dataset: Mapping[str, Value] = {
         "type": "training-and-held-out-rows",
-        "name": view.particulars.training_data or (members.mlflow_name if members else None) or "unknown",
+        "name": view.particulars.author.training_data or (members.mlflow_name if members else None) or "unknown",
         "args": {
             "members": members.rows_used if members else None,
             "non_members": non_members.rows_used if non_members else None,

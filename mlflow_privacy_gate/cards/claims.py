@@ -1,6 +1,7 @@
-"""What the author's card tells the gate: the claims under ``privacy_gate:``, typed strictly, every mistake with its line.
+"""What the author's card tells the gate under ``privacy_gate:``, typed strictly, every mistake with its line.
 
-A claim may only make the test stricter, so a misspelt one must not pass as absent: an unknown key is an error.
+A claim may only make the test stricter, so a misspelt one must not pass as absent: an unknown key is an error. The author's words on
+data and use are shown and judge nothing.
 """
 
 from __future__ import annotations
@@ -9,11 +10,14 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
+from mlflow_privacy_gate.cards.particulars import RELEASE_CONTEXTS, AuthorsWords
 from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
 
-AUTHOR_KEYS = ("personal_data", "data_categories", "max_attack_auc", "differential_privacy")
+CLAIM_KEYS = ("personal_data", "data_categories", "max_attack_auc", "differential_privacy")
+WORD_KEYS = ("training_data", "cohort", "use_agreement", "release_context")
 GATE_KEYS = (
     "verdict",
     "attack_auc",
@@ -29,22 +33,36 @@ _CLAIM_KEYS = ("epsilon", "delta", "unit", "accountant", "sampling_rate", "noise
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 
 
-def claims_from(section: Mapping[object, object], line_of: Callable[[str], int]) -> CardClaims:
-    """Type the claims of a ``privacy_gate:`` section; ``line_of`` gives the card's line of a key.
+@dataclass(frozen=True)
+class Declared:
+    """What a card's author declares: ``claims`` that bear on the verdict, and ``words`` that are only shown."""
+
+    claims: CardClaims = field(default_factory=CardClaims)
+    words: AuthorsWords = field(default_factory=AuthorsWords)
+
+
+def declared_in(section: Mapping[object, object], line_of: Callable[[str], int]) -> Declared:
+    """Type what a ``privacy_gate:`` section declares; ``line_of`` gives the card's line of a key.
 
     CardError names every mistake, one a line, as ``line 7: privacy_gate.max_attack_auc: expected …, got …``.
     """
     reading = _Reading("privacy_gate", line_of)
-    reading.refuse_unknown_keys(section, (*AUTHOR_KEYS, *GATE_KEYS))
+    reading.refuse_unknown_keys(section, (*CLAIM_KEYS, *WORD_KEYS, *GATE_KEYS))
     claims = CardClaims(
         personal_data=reading.boolean(section, "personal_data"),
         data_categories=reading.words(section, "data_categories"),
         max_attack_auc=reading.number(section, "max_attack_auc", "a fraction in [0.5, 1]", lambda v: 0.5 <= v <= 1),
         differential_privacy=_differential_privacy(section, reading),
     )
+    words = AuthorsWords(
+        training_data=reading.text(section, "training_data"),
+        cohort=reading.text(section, "cohort"),
+        use_agreement=reading.text(section, "use_agreement"),
+        release_context=reading.one_of(section, "release_context", RELEASE_CONTEXTS),
+    )
     if reading.problems:
         raise CardError("\n".join(reading.problems))
-    return claims
+    return Declared(claims, words)
 
 
 def _differential_privacy(section: Mapping[object, object], outer: _Reading) -> DifferentialPrivacyClaim | None:
@@ -110,11 +128,19 @@ class _Reading:
         return ()
 
     def text(self, section: Mapping[object, object], key: str) -> str | None:
-        """Give text, None where the key is absent or null."""
+        """Give text, None where the key is absent or null; blank text is a mistake."""
         value = section.get(key)
-        if value is None or isinstance(value, str):
+        if value is None or (isinstance(value, str) and value.strip()):
             return value
-        self.wrong(key, "text", value)
+        self.wrong(key, "text (a number or a date in quotes)", value)
+        return None
+
+    def one_of(self, section: Mapping[object, object], key: str, known: tuple[str, ...]) -> str | None:
+        """Give one of the known words, None where the key is absent or null."""
+        value = section.get(key)
+        if value is None or (isinstance(value, str) and value in known):
+            return value
+        self.wrong(key, f"one of {', '.join(known)}", value)
         return None
 
     def number(

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from mlflow_privacy_gate.cards.claims import claims_from
+from mlflow_privacy_gate.cards.claims import Declared, declared_in
 from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.evidence.facts import CardClaims
 
@@ -83,7 +83,12 @@ def read_mapping(front: FrontMatter) -> tuple[yaml.MappingNode | None, dict[obje
 
 
 def read_claims(card: str) -> CardClaims:
-    """Read what a card claims under ``privacy_gate:``; no claims where there is no front matter or no such key.
+    """Read what a card claims, as :func:`read_declared` does, without its author's further words."""
+    return read_declared(card).claims
+
+
+def read_declared(card: str) -> Declared:
+    """Read what a card declares under ``privacy_gate:``; nothing where there is no front matter or no such key.
 
     CardError names each mistake with the card's line; a card that cannot be read is never taken for one without claims.
     """
@@ -91,7 +96,7 @@ def read_claims(card: str) -> CardClaims:
     node, content = read_mapping(front)
     found = find_pair(node, SECTION, front)
     if found is None or content.get(SECTION) is None:
-        return CardClaims()
+        return Declared()
     section = content[SECTION]
     key_line = front.first_line + found[0].start_mark.line
     if not isinstance(section, dict):
@@ -101,7 +106,7 @@ def read_claims(card: str) -> CardClaims:
         if key.value in lines:
             raise CardError(f"line {front.first_line + key.start_mark.line}: {SECTION}.{key.value} stands twice")
         lines[key.value] = front.first_line + key.start_mark.line
-    return claims_from(section, lambda key: lines.get(key, key_line))
+    return declared_in(section, lambda key: lines.get(key, key_line))
 
 
 def pairs(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:

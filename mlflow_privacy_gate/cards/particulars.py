@@ -50,14 +50,30 @@ class AttackCurves:
     histogram: ScoreHistogram | None = None
 
 
+RELEASE_CONTEXTS = ("public-api", "internal", "open-weights")
+
+
+@dataclass(frozen=True)
+class AuthorsWords:
+    """What a card's author says of data and use: printed as their words, never inferred, and no part of the evidence.
+
+    ``release_context`` is one of ``RELEASE_CONTEXTS``.
+    """
+
+    training_data: str | None = None
+    cohort: str | None = None
+    use_agreement: str | None = None
+    release_context: str | None = None
+
+
 @dataclass(frozen=True)
 class Particulars:
     """Everything a view shows that is no measurement of the test.
 
     ``signer`` is the id of the key that signed; None means unsigned. ``tests_so_far`` counts tests of these bytes, this one included.
-    ``training_data``, ``cohort``, ``use_agreement``, ``evaluator`` and ``release_context`` (``public-api``, ``internal``,
-    ``open-weights``) are the user's own words, never inferred. ``parameters`` is the count of learned parameters.
-    ``accuracy_members`` and ``accuracy_non_members`` are the model's own accuracy on each side, fractions in [0, 1].
+    ``author`` holds the author's own words, ``evaluator`` whom the person who ran the check named as such. ``parameters`` is the count of
+    learned parameters. ``accuracy_members`` and ``accuracy_non_members`` are the model's own accuracy on each side, fractions in [0, 1].
+    ``from_record``: the view is made again from recorded evidence, which holds neither those three nor any curve.
     """
 
     signer: str | None = None
@@ -65,11 +81,9 @@ class Particulars:
     tests_so_far: int | None = None
     report_uri: str | None = None
     verify_command: str | None = None
-    training_data: str | None = None
-    cohort: str | None = None
-    use_agreement: str | None = None
+    author: AuthorsWords = AuthorsWords()
     evaluator: str | None = None
-    release_context: str | None = None
+    from_record: bool = False
     parameters: int | None = None
     accuracy_members: float | None = None
     accuracy_non_members: float | None = None

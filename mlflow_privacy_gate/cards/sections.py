@@ -21,6 +21,7 @@ _MEMBERSHIP = {
 }
 _NOT_LOGGED = "nothing was logged to compare with"
 _NOT_RUN = "this check was not run"
+_NOT_IN_RECORD = "this view was made from the recorded evidence, which does not hold it"
 
 
 def in_short(verdict: Verdict) -> tuple[str, ...]:
@@ -57,26 +58,31 @@ def confidence(verdict: Verdict) -> str:
 
 def identity(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
     """Which exact model, trained on whose data, tested by whom."""
-    unregistered = "the model is not registered"
+    unregistered, unstated = "the model is not registered", "the card does not say"
+    author = extra.author
     return (
         FieldRow("Model", evidence.registered_model, unregistered),
         FieldRow("Version", evidence.version, unregistered),
         FieldRow("Model URI", evidence.model_uri),
         FieldRow("Model digest (sha256)", evidence.model_digest),
         FieldRow("Training run", evidence.run_id, "the model names no run"),
-        FieldRow("Training data", extra.training_data or _mlflow_name(evidence), "neither logged nor stated"),
-        FieldRow("Cohort", extra.cohort),
-        FieldRow("Use agreement", extra.use_agreement),
-        FieldRow("Release context", extra.release_context, "not declared by the user, and never inferred"),
+        FieldRow("Training data", _stated(author.training_data) or _logged_name(evidence), "neither logged nor stated"),
+        FieldRow("Cohort", _stated(author.cohort), unstated),
+        FieldRow("Use agreement", _stated(author.use_agreement), unstated),
+        FieldRow("Release context", _stated(author.release_context), f"{unstated}, and never inferred"),
         FieldRow("Data categories", ", ".join(evidence.card.data_categories) or "none declared on the card"),
         FieldRow("Personal data", _yes_no(evidence.card.personal_data), "the card does not say"),
-        FieldRow("Evaluator", extra.evaluator),
+        FieldRow("Evaluator", extra.evaluator, _NOT_IN_RECORD if extra.from_record else "nobody was named"),
     )
 
 
-def _mlflow_name(evidence: Evidence) -> str | None:
+def _stated(words: str | None) -> str | None:
+    return None if words is None else f"{words} (as the card's author states)"
+
+
+def _logged_name(evidence: Evidence) -> str | None:
     members = evidence.side("members")
-    return members.mlflow_name if members is not None else None
+    return f"{members.mlflow_name} (the name it was logged under)" if members and members.mlflow_name else None
 
 
 def data(evidence: Evidence) -> tuple[FieldRow, ...]:
@@ -159,9 +165,10 @@ def reach(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
         difference = numbers.headroom(extra.accuracy_members, extra.accuracy_non_members)
         sides = numbers.plain(extra.accuracy_members), numbers.plain(extra.accuracy_non_members)
         gap = f"{difference} ({sides[0]} on members, {sides[1]} on non-members)"
+    uncounted, unmeasured = "the parameters cannot be counted", "accuracy was not measured on both sides"
     return (
-        FieldRow("Training rows per parameter", per_parameter, "the parameters cannot be counted"),
-        FieldRow("Train-test gap (accuracy)", gap, "accuracy was not measured on both sides"),
+        FieldRow("Training rows per parameter", per_parameter, _NOT_IN_RECORD if extra.from_record else uncounted),
+        FieldRow("Train-test gap (accuracy)", gap, _NOT_IN_RECORD if extra.from_record else unmeasured),
     )
 
 

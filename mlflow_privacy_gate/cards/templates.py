@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from mlflow_privacy_gate.cards import escaping
 from mlflow_privacy_gate.errors import CardError
-from mlflow_privacy_gate.vocabulary import RULE_CREDIT_HTML, RULE_MARGIN
+from mlflow_privacy_gate.vocabulary import RULE_CREDIT_HTML, RULE_MARGIN, RULE_URL
 
 _PACKAGE = Path(__file__).resolve().parent.parent
 
@@ -64,8 +64,8 @@ def _environment(folder: Path | None, *, html: bool) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["link"] = escaping.html_link if html else escaping.link
-    # CC BY 4.0: the rule's source stands, with its link, wherever its margin does.
-    credit = Markup(RULE_CREDIT_HTML) if html else escaping.Markdown(RULE_CREDIT_HTML)  # noqa: S704 - a constant of ours
-    environment.globals["rule_credit"] = credit
+    # CC BY 4.0: the rule's source stands, with its link, wherever its margin does. MLflow's Markdown preview shows HTML as text.
+    credit = Markup(RULE_CREDIT_HTML)  # noqa: S704 - a constant of ours
+    environment.globals["rule_credit"] = credit if html else escaping.link(credit.striptags(), RULE_URL)
     environment.globals["rule_margin"] = RULE_MARGIN
     return environment

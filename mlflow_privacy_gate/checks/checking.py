@@ -11,17 +11,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlflow_privacy_gate.cards.card import read_claims, write_card
+from mlflow_privacy_gate.cards.claims import Declared
 from mlflow_privacy_gate.cards.curves import roc_curve, score_histogram
-from mlflow_privacy_gate.cards.description import description
+from mlflow_privacy_gate.cards.front_matter import read_declared
 from mlflow_privacy_gate.cards.particulars import AttackCurves, Particulars
-from mlflow_privacy_gate.cards.report import html_report, markdown_report
 from mlflow_privacy_gate.cards.view import card_view
+from mlflow_privacy_gate.checks.found_card import find_card
 from mlflow_privacy_gate.checks.measuring import Extent, Measurement, Progress, measure
-from mlflow_privacy_gate.checks.publishing import Papers, publication
+from mlflow_privacy_gate.checks.papers import draw_papers, recorded_particulars
+from mlflow_privacy_gate.checks.publishing import publication
 from mlflow_privacy_gate.checks.records import check_path, row_records, write_records
 from mlflow_privacy_gate.checks.result import CheckResult
-from mlflow_privacy_gate.errors import CouldNotJudge, UsageError
+from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign
 from mlflow_privacy_gate.evidence.facts import CardClaims, Evidence, PolicyReference, ToolFacts
 from mlflow_privacy_gate.evidence.model_digest import model_digest
@@ -29,7 +30,6 @@ from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.policy import Verdict, judge, margin_in_force
 from mlflow_privacy_gate.splits.catalogue import find_splits
 from mlflow_privacy_gate.stats import roc_points
-from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER, CARD_PATHS
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.signing import Signer
@@ -59,23 +59,16 @@ class Tools:
 
 
 @dataclass(frozen=True)
-class FoundCard:
-    """The author's card as found before the test: its text (None where there is none) and the artifact path it belongs at."""
-
-    text: str | None
-    path: str
-
-
-@dataclass(frozen=True)
 class Wishes:
     """What the caller asks of one check beside the policy.
 
     ``card``: the card's text, instead of the one that is found. ``dry_run``: write nothing anywhere. ``subgroup_columns``: look at these
     beside the classes. ``stop_early``: train no reference models once the verdict can no longer change. ``records``: a local parquet file
-    for how exposed each row is.
+    for how exposed each row is. ``evaluator``: who answers for this test, as the report is to name them.
     """
 
     card: str | None = None
+    evaluator: str | None = None
     dry_run: bool = False
     subgroup_columns: tuple[str, ...] = ()
     stop_early: bool = False
@@ -91,9 +84,11 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     if wishes.records is not None:
         check_path(wishes.records)
     model = tools.registry.resolve(model_uri)
-    found = _card(model, tools, wishes.card)
-    claims = read_claims(found.text) if found.text else CardClaims()
-    extent = Extent(wishes.subgroup_columns, margin_in_force(policy, claims).value if wishes.stop_early else None)
+    found = find_card(tools.registry, model, wishes.card)
+    declared = read_declared(found.text) if found.text else Declared()
+    extent = Extent(
+        wishes.subgroup_columns, margin_in_force(policy, declared.claims).value if wishes.stop_early else None
+    )
     with tools.registry.open_model(model) as folder:
         digest = model_digest(folder)
         loaded = tools.load_model(folder)
@@ -102,15 +97,25 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
         if model_digest(folder) != digest:
             raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
     now = tools.clock()
-    evidence, verdict = _judged(_evidence(model, digest, claims, measured, policy, now), policy, now)
+    evidence, verdict = _judged(_evidence(model, digest, declared.claims, measured, policy, now), policy, now)
     envelope = sign(statement_bytes(evidence), tools.signer)
-    papers, report_uri = _papers(model, found, evidence, verdict, envelope, measured, policy, tools)
+    particulars = recorded_particulars(
+        model,
+        evidence,
+        declared.words,
+        signer=tools.signer.key_id if tools.signer else None,
+        envelope_sha256=open_envelope(envelope).sha256,
+    )
+    view = card_view(evidence, verdict, _with_measured(particulars, measured, wishes))
+    papers = draw_papers(model, found, view, policy)
     if wishes.records is not None:
         write_records(row_records(measured.pool, measured.scored), wishes.records)
     if not wishes.dry_run:
         tools.progress("recording the result")
         tools.registry.withdraw(model)
-        tools.registry.publish(model, publication(evidence, verdict, envelope, papers, report_uri=report_uri))
+        tools.registry.publish(
+            model, publication(evidence, verdict, envelope, papers, report_uri=particulars.report_uri)
+        )
     return CheckResult(
         model=model,
         verdict=verdict.outcome,
@@ -127,20 +132,6 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
         report=papers.report_html,
         envelope=envelope,
     )
-
-
-def _card(model: ResolvedModel, tools: Tools, given: str | None) -> FoundCard:
-    """Find the card: the caller's, the run's ``README.md`` or ``model_card.md``, the version's description, or none."""
-    if given is not None:
-        return FoundCard(given, CARD_PATHS[0])
-    for path in CARD_PATHS:
-        content = tools.registry.read_artifact(model, path)
-        if content is not None:
-            try:
-                return FoundCard(content.decode("utf-8"), path)
-            except UnicodeDecodeError as exc:
-                raise UsageError(f"{model.uri}: {path}: expected UTF-8 text: {exc}") from exc
-    return FoundCard(model.description or None, CARD_PATHS[0])
 
 
 def _evidence(
@@ -184,44 +175,15 @@ def _judged(evidence: Evidence, policy: Policy, now: datetime) -> tuple[Evidence
     return replace(evidence, outcome=str(verdict.outcome), reason_codes=verdict.reason_codes), verdict
 
 
-def _papers(
-    model: ResolvedModel,
-    found: FoundCard,
-    evidence: Evidence,
-    verdict: Verdict,
-    envelope: bytes,
-    measured: Measurement,
-    policy: Policy,
-    tools: Tools,
-) -> tuple[Papers, str | None]:
-    report_uri = f"runs:/{model.run_id}/{ARTIFACT_FOLDER}/report.html" if model.run_id else None
-    view = card_view(
-        evidence,
-        verdict,
-        Particulars(
-            signer=tools.signer.key_id if tools.signer else None,
-            attestation_sha256=open_envelope(envelope).sha256,
-            report_uri=report_uri,
-            verify_command=f"mlflow-privacy-gate verify {evidence.model_uri}",
-            parameters=measured.parameters,
-            accuracy_members=measured.accuracy_members,
-            accuracy_non_members=measured.accuracy_non_members,
-            curves=tuple(_curves(measured)),
-        ),
-    )
-    folder = policy.locate(policy.templates) if policy.templates else None
-    card = write_card(found.text, view, templates=folder)
-    return (
-        Papers(
-            card=card,
-            card_path=found.path,
-            description=description(card, view, existing=model.description, templates=folder)
-            if model.versioned
-            else None,
-            report_html=html_report(view, templates=folder),
-            report_markdown=markdown_report(view, templates=folder),
-        ),
-        report_uri,
+def _with_measured(recorded: Particulars, measured: Measurement, wishes: Wishes) -> Particulars:
+    """Add what no evidence holds: who asked, the model's own figures, and what is drawn of the scores."""
+    return replace(
+        recorded,
+        evaluator=wishes.evaluator,
+        parameters=measured.parameters,
+        accuracy_members=measured.accuracy_members,
+        accuracy_non_members=measured.accuracy_non_members,
+        curves=tuple(_curves(measured)),
     )
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate.cards import numbers
+from mlflow_privacy_gate.checks.papers import REPORT_HTML, REPORT_MARKDOWN
 from mlflow_privacy_gate.registry._interface import Publication
 from mlflow_privacy_gate.vocabulary import (
-    ARTIFACT_FOLDER,
     ATTESTATION_ARTIFACT,
     ATTESTATION_TAG,
     METRIC_PREFIX,
@@ -19,19 +18,9 @@ from mlflow_privacy_gate.vocabulary import (
 )
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.checks.papers import Papers
     from mlflow_privacy_gate.evidence.facts import Evidence
     from mlflow_privacy_gate.policy import Verdict
-
-
-@dataclass(frozen=True)
-class Papers:
-    """The texts of one check: the whole card, the description made from it, and the report in HTML and Markdown."""
-
-    card: str
-    card_path: str
-    description: str | None
-    report_html: str
-    report_markdown: str
 
 
 def publication(
@@ -41,8 +30,8 @@ def publication(
     return Publication(
         artifacts={
             papers.card_path: papers.card.encode("utf-8"),
-            f"{ARTIFACT_FOLDER}/report.html": papers.report_html.encode("utf-8"),
-            f"{ARTIFACT_FOLDER}/report.md": papers.report_markdown.encode("utf-8"),
+            REPORT_HTML: papers.report_html.encode("utf-8"),
+            REPORT_MARKDOWN: papers.report_markdown.encode("utf-8"),
             ATTESTATION_ARTIFACT: envelope,
         },
         metrics=_metrics(evidence, verdict),

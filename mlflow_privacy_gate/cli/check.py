@@ -20,6 +20,7 @@ from mlflow_privacy_gate.cli.options import key_option, output_option, policy_op
 @click.option(
     "--card", type=click.Path(path_type=Path), metavar="FILE", help="Model card to read claims from and to write to."
 )
+@click.option("--evaluator", metavar="NAME", help="Who answers for this test, as the report names them.")
 @click.option(
     "--subgroup",
     "subgroups",
@@ -45,11 +46,12 @@ def command(
     non_members: str | None,
     target: str | None,
     card: Path | None,
+    evaluator: str | None,
     subgroups: tuple[str, ...],
     stop_early: bool,
     records: Path | None,
     dry_run: bool,
-    key: Path | None,
+    key: str | None,
     policy: Path | None,
     tracking_uri: str | None,
     registry_uri: str | None,
@@ -71,6 +73,7 @@ def command(
             non_members=non_members,
             target=target,
             card=card,
+            evaluator=evaluator,
             key=key,
             dry_run=dry_run,
             subgroups=subgroups,

@@ -14,7 +14,7 @@ from huggingface_hub import ModelCard
 from mlflow_privacy_gate.cards import CardView, card_view, read_claims, write_card
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.errors import CardError
-from mlflow_privacy_gate.vocabulary import RULE_CREDIT_HTML, Outcome
+from mlflow_privacy_gate.vocabulary import RULE_URL, Outcome
 
 BEGIN, END = "[//]: # (privacy-gate:begin v1)", "[//]: # (privacy-gate:end)"
 
@@ -164,7 +164,9 @@ def test_the_digits_that_decide_are_printed() -> None:
 
 
 def test_the_block_credits_the_rule_with_its_link() -> None:
-    assert RULE_CREDIT_HTML in write_card(None, passing_view())
+    card = write_card(None, passing_view())
+    assert f"[Agent Wranglers machine learning playbook](<{RULE_URL}>)" in card
+    assert "<a" not in card  # MLflow's preview shows HTML as text
 
 
 def test_the_block_says_formula_and_citation_of_every_attack() -> None:

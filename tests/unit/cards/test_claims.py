@@ -6,6 +6,8 @@ import pytest
 from card_shapes import CLAIMS_IN_FLOW, COMMENTS_AND_FLOW_LISTS, NO_FRONT_MATTER
 
 from mlflow_privacy_gate.cards import read_claims
+from mlflow_privacy_gate.cards.front_matter import read_declared
+from mlflow_privacy_gate.cards.particulars import AuthorsWords
 from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
 
@@ -28,9 +30,25 @@ def test_a_card_without_front_matter_or_section_claims_nothing() -> None:
     assert read_claims("") == CardClaims()
 
 
+def test_an_authors_words_on_data_and_use_are_read_and_claim_nothing() -> None:
+    said = card(
+        "  training_data: Consumer loans 2019-2024\n  cohort: adults\n  use_agreement: DPA-2024-17\n  release_context: internal"
+    )
+    assert read_declared(said).words == AuthorsWords("Consumer loans 2019-2024", "adults", "DPA-2024-17", "internal")
+    assert read_claims(said) == CardClaims()
+    assert read_declared(NO_FRONT_MATTER).words == AuthorsWords()
+
+
 @pytest.mark.parametrize(
     ("section", "message"),
     [
+        (
+            "  release_context: public",
+            "line 4: privacy_gate.release_context: expected one of public-api, internal, open-weights, got 'public'",
+        ),
+        ("  use_agreement: 2024", "line 4: privacy_gate.use_agreement: expected text (a number or a date in quotes)"),
+        ("  training_data: ' '", "line 4: privacy_gate.training_data: expected text"),
+        ("  cohorts: adults", "line 4: privacy_gate: unknown key 'cohorts' (did you mean cohort?)"),
         (
             "  data_category: [health]",
             "line 4: privacy_gate: unknown key 'data_category' (did you mean data_categories?)",

@@ -18,6 +18,7 @@ from mlflow_privacy_gate.cards import CardView, card_view, html_report, markdown
 from mlflow_privacy_gate.cards.escaping import Markdown, link, markdown, one_line, web_address, yaml_string
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.cards.markers import BEGIN, END
+from mlflow_privacy_gate.cards.particulars import AuthorsWords
 from mlflow_privacy_gate.evidence.facts import CardClaims, DataFacts, NotRun, SubgroupFacts
 from mlflow_privacy_gate.vocabulary import Finding, Outcome, ReasonCode
 
@@ -156,9 +157,7 @@ def hostile_view(name: str) -> CardView:
     )
     finding = Finding(ReasonCode.PG201, name, "loss", 0.6, 0.55)
     said = particulars(
-        training_data=name,
-        cohort=name,
-        use_agreement=name,
+        author=AuthorsWords(name, name, name, name),
         evaluator=name,
         verify_command=name,
         signer=name,

@@ -12,7 +12,7 @@ from card_cases import EXPIRES_AT, FAILING_AUCS, evidence, failing_view, particu
 from mlflow_privacy_gate.cards import CardView, card_view, html_report, markdown_report
 from mlflow_privacy_gate.cards.particulars import WaiverInForce
 from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
-from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, Outcome, ReasonCode
+from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, RULE_URL, Outcome, ReasonCode
 
 VIEWS = {"pass": passing_view(), "fail": failing_view()}
 
@@ -53,7 +53,7 @@ def test_both_forms_have_every_row_of_the_reporting_template(view: CardView, ren
         "internal",
     ):
         assert row in report, row
-    assert RULE_CREDIT_HTML in report
+    assert (RULE_CREDIT_HTML if render is html_report else f"](<{RULE_URL}>)") in report
 
 
 def test_a_failing_report_says_in_plain_words_what_was_found_and_what_to_do_next() -> None:
