@@ -21,8 +21,14 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "verify": ("verify", "Say whether a promotion would be allowed now, and why."),
     "promote": ("promote", "Check a version, then move it to a stage or alias."),
     "status": ("status", "Show every version, its verdict, and what production points to."),
+    "waive": ("waive", "Sign a waiver: permit one promotion in spite of named findings, for a while."),
+    "sign-off": ("sign_off", "Sign off a test for one promotion, or state that a model holds no personal data."),
+    "keys": ("keys", "List the keys that the policy trusts, or make one."),
     "policy": ("policy", "Check or show the policy."),
 }
+
+# Where the user has not said otherwise: no bars in between our lines, and seconds, not minutes, for a server that does not answer.
+_MLFLOW_HERE = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
 
 
 class LazyGroup(click.Group):
@@ -58,7 +64,8 @@ def program() -> None:
 
 def main() -> None:
     """Run the program; every error ends as a message on stderr and its own exit code, with a traceback only where the fault is ours."""
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    for name, value in _MLFLOW_HERE.items():
+        os.environ.setdefault(name, value)
     try:
         program.main(prog_name="mlflow-privacy-gate", standalone_mode=False)
     except click.exceptions.Exit as stop:
