@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate.checks.result import CheckResult
 from mlflow_privacy_gate.policy import Policy, find_policy
+from mlflow_privacy_gate.vocabulary import KeyRole
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.signing import Signer
@@ -92,18 +93,26 @@ def check(
     return result
 
 
-def signer_for(policy: Policy, key: str | Path | None, environ: Mapping[str, str]) -> Signer | None:
+def signer_for(
+    policy: Policy, key: str | Path | None, environ: Mapping[str, str], *, role: KeyRole = KeyRole.TESTER
+) -> Signer | None:
     """Find the signing key: ``key``, else ``$PRIVACY_GATE_SIGNING_KEY``, else ``privacy-gate.key`` beside the policy; None without one.
 
-    UsageError when a key that was named, or that lies beside the policy, cannot be used.
+    A key is a file, or the URI of a key that a key management service holds (``awskms:…``, ``gcpkms:…``, ``azurekms:…``); its public
+    half is then the policy's key of that role. The key beside the policy is the tester's and serves no other role. UsageError when a
+    key that was named, or that lies beside the policy, cannot be used.
     """
+    from mlflow_privacy_gate.evidence.kms_signer import is_key_uri, kms_signer
     from mlflow_privacy_gate.evidence.signing import load_signer
 
     named = key or environ.get(KEY_VARIABLE)
-    path = Path(named) if named else (policy.folder / KEY_FILE if policy.folder else None)
+    password = environ.get(PASSWORD_VARIABLE)
+    if named and is_key_uri(str(named)):
+        return kms_signer(str(named), policy.trusted_keys, role=role, password=password)
+    beside = policy.folder / KEY_FILE if policy.folder and role is KeyRole.TESTER else None
+    path = Path(named) if named else beside
     if path is None or (not named and not path.exists()):
         return None
-    password = environ.get(PASSWORD_VARIABLE)
     return load_signer(path, password=password.encode("utf-8") if password else None)
 
 

@@ -41,6 +41,20 @@ EXIT_CODES: Mapping[Outcome, int] = MappingProxyType(
 )
 
 
+class RemovalAnswer(StrEnum):
+    """What an audit of data removal may say of a set of rows; none of these words proves anything."""
+
+    NOT_MEMORISED = "not memorised"
+    INCONCLUSIVE = "inconclusive"
+    NOT_RULED_OUT = "memorisation not ruled out"
+
+
+# From the most to the least favourable, with the exit code of ``audit-removal``.
+REMOVAL_EXIT_CODES: Mapping[RemovalAnswer, int] = MappingProxyType(
+    {RemovalAnswer.NOT_MEMORISED: 0, RemovalAnswer.INCONCLUSIVE: 3, RemovalAnswer.NOT_RULED_OUT: 1}
+)
+
+
 class Effect(StrEnum):
     """What a finding does to a verdict or a decision."""
 
@@ -184,9 +198,17 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ReasonCode.PG205: Reason(
             "the differential privacy claim is contradicted", Effect.FAIL, "correct the claim, or the training"
         ),
-        ReasonCode.PG301: Reason("sign-off missing", Effect.REFUSE, "have a privacy officer sign off"),
+        ReasonCode.PG301: Reason(
+            "sign-off missing",
+            Effect.REFUSE,
+            "have a privacy officer sign off (`mlflow-privacy-gate sign-off`)",
+            waivable=False,  # whoever may sign the waiver may as well sign off
+        ),
         ReasonCode.PG302: Reason(
-            "waiver expired or out of scope", Effect.REFUSE, "have a new waiver signed", waivable=False
+            "waiver expired or out of scope",
+            Effect.REFUSE,
+            "have a new waiver signed (`mlflow-privacy-gate waive`)",
+            waivable=False,
         ),
         ReasonCode.PG303: Reason(
             "four eyes needed", Effect.REFUSE, "someone else than the requester must approve", waivable=False
@@ -385,6 +407,9 @@ VERDICT_TAG = "privacy_gate.verdict"
 WAIVER_TAG = "privacy_gate.waiver"
 SIGN_OFF_TAG = "privacy_gate.signoff"
 EXEMPTION_TAG = "privacy_gate.exemption"
+# The newest removal audit in one line; its report and envelope lie in a folder of their own for each query.
+REMOVAL_TAG = "privacy_gate.removal_audit"
+REMOVAL_FOLDER = "privacy_gate/removal"
 # Where a model's card is looked for among the artifacts, in this order.
 CARD_PATHS = ("README.md", "model_card.md")
 # On a run's dataset input: the logged model that this dataset belongs to.

@@ -46,7 +46,7 @@ def write_key_and_policy(folder: Path, key_id: str = "tester") -> None:
     for path in (policy, key):
         if path.exists() or path.is_symlink():
             raise UsageError(f"{path}: exists already and is left alone; move it away, or use --dir")
-    _ignore_in_git(folder)
+    ignore_in_git(key)
     password = os.environ.get("PRIVACY_GATE_KEY_PASSWORD")
     signer = generate_key(key, password=password.encode("utf-8") if password else None)
     text = starter_policy(signer.public_pem, key_id)
@@ -54,11 +54,10 @@ def write_key_and_policy(folder: Path, key_id: str = "tester") -> None:
     policy.write_text(text, encoding="utf-8")
 
 
-def _ignore_in_git(folder: Path) -> None:
-    ignore = folder / ".gitignore"
-    lines = ignore.read_text(encoding="utf-8").splitlines() if ignore.exists() else []
-    if KEY_FILE not in lines:
+def ignore_in_git(key: Path) -> None:
+    """Have git ignore a key file, by a line in the ``.gitignore`` beside it."""
+    ignore = key.parent / ".gitignore"
+    text = ignore.read_text(encoding="utf-8") if ignore.exists() else ""
+    if key.name not in text.splitlines():
         with ignore.open("a", encoding="utf-8") as stream:
-            stream.write(
-                ("\n" if lines and not ignore.read_text(encoding="utf-8").endswith("\n") else "") + KEY_FILE + "\n"
-            )
+            stream.write(("\n" if text and not text.endswith("\n") else "") + key.name + "\n")

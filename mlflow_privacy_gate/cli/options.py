@@ -35,10 +35,31 @@ def key_option(command: Command) -> Command:
     """Add ``--key``."""
     return click.option(
         "--key",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help="Signing key (default: PRIVACY_GATE_SIGNING_KEY, else privacy-gate.key beside the policy).",
+        metavar="FILE|URI",
+        help="Signing key: a file, or a key service's URI such as awskms:… "
+        "(default: PRIVACY_GATE_SIGNING_KEY, else privacy-gate.key beside the policy).",
     )(command)
+
+
+def officer_key_option(command: Command) -> Command:
+    """Add ``--key`` for a privacy officer's key, which is never taken from beside the policy."""
+    return click.option(
+        "--key",
+        metavar="FILE|URI",
+        help="The privacy officer's signing key: a file, or a key service's URI such as awskms:… "
+        "(default: PRIVACY_GATE_SIGNING_KEY).",
+    )(command)
+
+
+def scope_options(command: Command) -> Command:
+    """Add ``--stage``, ``--alias`` and ``--into``, one of which names the promotion that a statement is for."""
+    for option in (
+        click.option("--into", metavar="NAME", help="For creating, copying or renaming into this guarded model name."),
+        click.option("--alias", metavar="ALIAS", help="For setting this alias."),
+        click.option("--stage", metavar="STAGE", help="For moving to this stage."),
+    ):
+        command = option(command)
+    return command
 
 
 def output_option(*more: str) -> Callable[[Command], Command]:

@@ -23,7 +23,7 @@ def command(
     stage: str | None,
     alias: str | None,
     recorded: bool,
-    key: Path | None,
+    key: str | None,
     policy: Path | None,
     tracking_uri: str | None,
     registry_uri: str | None,

@@ -89,7 +89,8 @@ def _row(standing: Standing, now: datetime) -> tuple[str, ...]:
     model, decision = standing.model, standing.decision
     verdict = decision.verdict
     auc = verdict.attack_auc if verdict else None
-    until = "" if verdict is None else f"{verdict.expires_at:%Y-%m-%d}"
+    ends = decision.counts_until
+    until = "" if ends is None else f"{ends:%Y-%m-%d}"
     return (
         str(model.name),
         str(model.version),
@@ -103,8 +104,8 @@ def _row(standing: Standing, now: datetime) -> tuple[str, ...]:
 
 
 def _verdict(standing: Standing) -> str:
-    verdict = standing.decision.verdict
-    return str(verdict.outcome) if verdict is not None else "not believed" if _has_evidence(standing) else "not checked"
+    outcome = standing.decision.outcome
+    return str(outcome) if outcome is not None else "not believed" if _has_evidence(standing) else "not checked"
 
 
 def _has_evidence(standing: Standing) -> bool:

@@ -15,6 +15,7 @@ from mlflow_privacy_gate.cli.options import output_option, policy_option, server
 from mlflow_privacy_gate.errors import UsageError
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.officer_statements import VerifiedStatement
     from mlflow_privacy_gate.gate import Decision, Route
     from mlflow_privacy_gate.policy import Policy
 
@@ -70,27 +71,39 @@ def promotion_named(stage: str | None, alias: str | None, policy: Policy) -> tup
     return (Route.STAGE, stage) if stage is not None else default_promotion(policy)
 
 
-def parse_moment(text: str | None) -> datetime:
-    """Read --at; now without it."""
+def parse_moment(text: str | None, option: str = "--at") -> datetime:
+    """Read a time given to an option; now without it."""
     if text is None:
         return datetime.now(timezone.utc)
     try:
         moment = datetime.fromisoformat(text.strip().replace("Z", "+00:00"))
     except ValueError as exc:
-        raise UsageError(f"--at: expected a time such as 2027-03-01T12:00Z, got {text!r}") from exc
+        raise UsageError(f"{option}: expected a time such as 2027-03-01T12:00Z, got {text!r}") from exc
     return moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)
 
 
 def decision_text(decision: Decision) -> str:
     """Say a decision to a person: the refusal as the registry words it, or what was allowed and until when."""
+    from mlflow_privacy_gate.gate.refusal import said_beside
+
     if decision.refusal:
         return decision.refusal
     target, verdict = decision.target, decision.verdict
-    lines = [f"Allowed: {target.route} {target.value} for {target.name} version {target.version}."]
+    asked = f"{target.route} {target.value} for {target.name} version {target.version}"
+    lines = [f"WAIVED, not passed: {asked} is allowed." if decision.waivers else f"Allowed: {asked}."]
+    lines += [
+        f"- waived until {_minute(waiver.effective_until)}: {', '.join(waiver.findings)} ({waiver.reference}; requested by "
+        f"{waiver.requested_by}, approved by {waiver.approved_by})"
+        for waiver in (verified.statement for verified in decision.waivers)
+    ]
     if verdict is not None:
-        lines.append(f"The evidence counts until {verdict.expires_at:%Y-%m-%d %H:%M} UTC.")
-    lines += [f"- {finding.code} (warning): {finding.message}" for finding in decision.findings]
+        lines.append(f"The evidence counts until {_minute(verdict.expires_at)}.")
+    lines += [f"- {said_beside(finding)}" for finding in decision.findings]
     return "\n".join(lines)
+
+
+def _minute(moment: datetime) -> str:
+    return f"{moment.astimezone(timezone.utc):%Y-%m-%d %H:%M} UTC"
 
 
 def decision_fields(decision: Decision) -> dict[str, Any]:
@@ -106,15 +119,24 @@ def decision_fields(decision: Decision) -> dict[str, Any]:
         "route": str(target.route),
         "value": target.value,
         "model_digest": f"sha256:{target.model_digest}" if target.model_digest else None,
-        "verdict": str(verdict.outcome) if verdict else None,
+        "verdict": str(decision.outcome) if decision.outcome else None,
         "attack": verdict.attack if verdict else None,
         "attack_auc": verdict.attack_auc if verdict else None,
         "margin": verdict.margin if verdict else None,
         "expires_at": verdict.expires_at.isoformat() if verdict else None,
         "envelope_sha256": decision.envelope_sha256,
+        "waivers": [_statement_fields(waiver) for waiver in decision.waivers],
+        "sign_offs": [_statement_fields(sign_off) for sign_off in decision.sign_offs],
+        "exemptions": [_statement_fields(exemption) for exemption in decision.exemptions],
         "findings": [finding_fields(finding) for finding in decision.findings],
         "text": decision_text(decision),
     }
+
+
+def _statement_fields(verified: VerifiedStatement[Any]) -> dict[str, Any]:
+    from mlflow_privacy_gate.evidence.wire import encode
+
+    return {"envelope_sha256": verified.envelope_sha256, "key": verified.key_id, **encode(verified.statement)}
 
 
 def exit_code(decision: Decision) -> int:

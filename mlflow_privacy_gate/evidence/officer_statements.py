@@ -44,7 +44,7 @@ from mlflow_privacy_gate.vocabulary import (
 )
 
 OfficerStatement: TypeAlias = SignOff | Waiver | Exemption
-_T = TypeVar("_T", SignOff, Waiver, Exemption)
+_T = TypeVar("_T", bound=SignOff | Waiver | Exemption)
 _ID_DIGITS = 12
 _PREDICATES = "https://github.com/mlflow-privacy-gate/mlflow-privacy-gate"
 

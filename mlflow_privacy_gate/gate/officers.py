@@ -21,7 +21,7 @@ from mlflow_privacy_gate.policy.wording import plural
 from mlflow_privacy_gate.vocabulary import REASONS, Effect, Finding, ReasonCode
 
 _T = TypeVar("_T", SignOff, Waiver)
-_SCOPE_KINDS = {Route.STAGE: ScopeKind.STAGE, Route.ALIAS: ScopeKind.ALIAS}
+SCOPE_KINDS = {Route.STAGE: ScopeKind.STAGE, Route.ALIAS: ScopeKind.ALIAS}
 _NEEDS_OFFICER = "have a privacy officer sign it with a key that the policy lists in that role"
 
 
@@ -160,7 +160,7 @@ def _outside(waiver: Waiver, now: datetime) -> list[str]:
 
 def _covers(scope: Scope, target: PromotionTarget) -> bool:
     """Whether the scope is this very target; MLflow's stages know no letter case, its aliases and names do."""
-    kind = _SCOPE_KINDS.get(target.route, ScopeKind.NAME)
+    kind = SCOPE_KINDS.get(target.route, ScopeKind.NAME)
     if kind is ScopeKind.NAME:
         return scope.kind is kind and scope.registered_model == scope.value == target.value
     same = folded(scope.value) == folded(target.value) if kind is ScopeKind.STAGE else scope.value == target.value

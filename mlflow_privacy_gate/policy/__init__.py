@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.policy.margin import Margin, margin_in_force
     from mlflow_privacy_gate.policy.model import Mode, Policy
     from mlflow_privacy_gate.policy.parsing import built_in_policy, load_policy, parse_policy
-    from mlflow_privacy_gate.policy.rendering import effective_yaml, starter_policy
+    from mlflow_privacy_gate.policy.rendering import effective_yaml, policy_key_yaml, starter_policy
 
 _ROOM = "mlflow_privacy_gate.policy"
 _EXPORTS = {
@@ -27,6 +27,7 @@ _EXPORTS = {
     "load_policy": f"{_ROOM}.parsing",
     "margin_in_force": f"{_ROOM}.margin",
     "parse_policy": f"{_ROOM}.parsing",
+    "policy_key_yaml": f"{_ROOM}.rendering",
     "server_policy": f"{_ROOM}.location",
     "server_policy_file": f"{_ROOM}.location",
     "starter_policy": f"{_ROOM}.rendering",
@@ -45,6 +46,7 @@ __all__ = [
     "load_policy",
     "margin_in_force",
     "parse_policy",
+    "policy_key_yaml",
     "server_policy",
     "server_policy_file",
     "starter_policy",

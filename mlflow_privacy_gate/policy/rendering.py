@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from mlflow_privacy_gate.policy.model import Policy
-from mlflow_privacy_gate.vocabulary import StrEnum
+from mlflow_privacy_gate.vocabulary import KeyRole, StrEnum
 
 _FLAGS = (("margin", "unsafe_above_default"), ("evidence", "unsafe_allow_unsigned"))
 
@@ -44,9 +44,13 @@ def starter_policy(public_key_pem: str, key_id: str) -> str:
 
     ``public_key_pem`` is SPKI PEM, ``key_id`` the name under which the policy lists it.
     """
+    return _STARTER.replace("KEYS\n", policy_key_yaml(public_key_pem, key_id, KeyRole.TESTER))
+
+
+def policy_key_yaml(public_key_pem: str, key_id: str, role: KeyRole) -> str:
+    """Write the lines that list a public key (SPKI PEM) in one role, as they stand under ``keys:``."""
     pem = "".join(f"      {line}\n" for line in public_key_pem.strip().splitlines())
-    key = f"  - id: {_quoted(key_id)}\n    role: tester\n    public_key: |\n{pem}"
-    return _STARTER.replace("KEYS\n", key)
+    return f"  - id: {_quoted(key_id)}\n    role: {role}\n    public_key: |\n{pem}"
 
 
 def _quoted(text: str) -> str:

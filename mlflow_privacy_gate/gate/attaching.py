@@ -1,0 +1,80 @@
+"""What an officer signs about, and what a promotion would be told once the statement stood with the version.
+
+A statement is about the very test that a promotion would be judged by at this moment. One that could never be heard under the policy (four
+eyes, too long, a key in another role) is refused before it is attached anywhere.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
+from mlflow_privacy_gate.evidence.officer_statements import SignedStatement, sign_statement, verify_statement
+from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind, Waiver
+from mlflow_privacy_gate.gate.examining import decide_by_tags, examine
+from mlflow_privacy_gate.gate.officers import SCOPE_KINDS, faults
+from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement
+    from mlflow_privacy_gate.evidence.signing import Signer
+    from mlflow_privacy_gate.evidence.subject import ResolvedModel
+    from mlflow_privacy_gate.policy import Policy
+    from mlflow_privacy_gate.registry._interface import Registry
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """A signed statement that the gate believes, and what the promotion it is about will be told once it is attached."""
+
+    signed: SignedStatement
+    decision: Decision
+
+
+def decision_to_sign(
+    registry: Registry, model: ResolvedModel, policy: Policy, *, route: Route, value: str, now: datetime
+) -> Decision:
+    """Decide the promotion as things stand, for an officer to sign about; UsageError where no test is believed, so none can be named."""
+    if not model.versioned:
+        raise UsageError(f"{model.uri}: not a registered version, so there is nothing to promote; register it first")
+    decision = examine(registry, model, policy, route=route, value=value, now=now)
+    if decision.envelope_sha256 is None:
+        raise UsageError(f"{model.uri}: there is no test that a statement could be about.\n{decision.refusal}")
+    return decision
+
+
+def scope_of(target: PromotionTarget) -> Scope:
+    """Give the scope that covers this target and no other."""
+    kind = SCOPE_KINDS.get(target.route, ScopeKind.NAME)
+    return Scope(target.value if kind is ScopeKind.NAME else target.name, kind, target.value)
+
+
+def sign_about(
+    decision: Decision,
+    statement: OfficerStatement,
+    signer: Signer,
+    *,
+    model: ResolvedModel,
+    policy: Policy,
+    now: datetime,
+) -> Attachment:
+    """Sign a statement about a promotion that :func:`decision_to_sign` decided, and decide it again with the statement.
+
+    Nothing is written. UsageError for a statement that the policy would never hear.
+    """
+    signed = sign_statement(statement, signer)
+    try:
+        verify_statement(type(statement), signed.envelope, keys=policy.trusted_keys, now=now)
+    except EvidenceRejected as exc:
+        raise UsageError(
+            f"not attached, since the gate would not believe it: {exc.message}; sign with a privacy officer's key of this policy",
+            code=exc.code,
+        ) from exc
+    found = faults(policy, statement) if isinstance(statement, Waiver) else []
+    if found:
+        said = " ".join(finding.message for finding in found)
+        raise UsageError(f"not attached, since the gate would never hear it: {said}", code=found[0].code)
+    tags = {**(model.tags or {}), signed.tag: signed.tag_value}
+    return Attachment(signed, decide_by_tags(policy, tags, target=decision.target, now=now))
