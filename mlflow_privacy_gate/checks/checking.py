@@ -26,6 +26,7 @@ from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign
 from mlflow_privacy_gate.evidence.facts import CardClaims, Evidence, PolicyReference, ToolFacts
 from mlflow_privacy_gate.evidence.model_digest import model_digest
+from mlflow_privacy_gate.evidence.officer_statements import attached, exemptions_in_force
 from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.policy import Verdict, judge, margin_in_force
 from mlflow_privacy_gate.splits.catalogue import find_splits
@@ -97,7 +98,7 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
         if model_digest(folder) != digest:
             raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
     now = tools.clock()
-    evidence, verdict = _judged(_evidence(model, digest, declared.claims, measured, policy, now), policy, now)
+    evidence, verdict = _judged(_evidence(model, digest, declared.claims, measured, policy, now), model, policy, now)
     envelope = sign(statement_bytes(evidence), tools.signer)
     particulars = recorded_particulars(
         model,
@@ -169,9 +170,15 @@ def _evidence(
     )
 
 
-def _judged(evidence: Evidence, policy: Policy, now: datetime) -> tuple[Evidence, Verdict]:
-    """Judge what was measured, and write the outcome of this moment into the evidence (information: a gate judges anew)."""
-    verdict = judge(policy, evidence, now=now)
+def _judged(evidence: Evidence, model: ResolvedModel, policy: Policy, now: datetime) -> tuple[Evidence, Verdict]:
+    """Judge what was measured, and write the outcome of this moment into the evidence (information: a gate judges anew).
+
+    An exemption signed earlier is about the bytes, so it still counts; waivers and sign-offs were about another test.
+    """
+    exempting, _ = exemptions_in_force(
+        attached(model.tags).exemptions, keys=policy.trusted_keys, model_digest=evidence.model_digest, now=now
+    )
+    verdict = judge(policy, evidence, now=now, exempted=bool(exempting))
     return replace(evidence, outcome=str(verdict.outcome), reason_codes=verdict.reason_codes), verdict
 
 

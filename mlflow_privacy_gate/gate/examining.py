@@ -29,8 +29,9 @@ EXPIRES_SOON = timedelta(days=14)
 class Standing:
     """Where one version stands: what it is promoted to now, and what a promotion would be told at this moment.
 
-    ``promoted_as`` names the guarded stage, aliases and name it holds. ``decision`` is for the first guarded route. ``rehashed`` says
-    whether the stored bytes were hashed; otherwise the digest in the evidence was taken at its word.
+    ``promoted_as`` names the guarded stage, aliases and name it holds. ``decision`` is for the first of these that would be refused, else
+    for the first of these, else for the first guarded route. ``rehashed`` says whether the stored bytes were hashed; otherwise the digest
+    in the evidence was taken at its word.
     """
 
     model: ResolvedModel
@@ -48,27 +49,20 @@ def examine(
     registry: Registry, model: ResolvedModel, policy: Policy, *, route: Route, value: str, now: datetime
 ) -> Decision:
     """Decide, without doing it, whether this version may become ``value`` now; its stored bytes are hashed for it."""
-    digest, problem = None, None
-    try:
-        with registry.open_model(model) as folder:
-            digest = model_digest(folder)
-    except PrivacyGateError as exc:
-        problem = exc.message
-    return _decided(model, policy, route, value, now, digest, problem)
+    return _decided(model, policy, (route, value), now, *_stored_digest(registry, model))
 
 
 def standings(
     registry: Registry, policy: Policy, *, name: str | None, rehash: bool, now: datetime
 ) -> Iterator[Standing]:
     """Say where every version stands under this policy; ``rehash`` hashes the stored bytes of each."""
-    route, value = default_promotion(policy)
     for model in registry.versions(name):
-        if rehash:
-            decision = examine(registry, model, policy, route=route, value=value, now=now)
-        else:
-            digest, problem = _claimed_digest(model)
-            decision = _decided(model, policy, route, value, now, digest, problem)
-        yield Standing(model, promoted_as(model, policy), decision, rehash)
+        digest, problem = _stored_digest(registry, model) if rehash else _claimed_digest(model)
+        held = _held(model, policy)
+        promotions = held or (default_promotion(policy),)
+        decisions = [_decided(model, policy, promotion, now, digest, problem) for promotion in promotions]
+        refused = (decision for decision in decisions if not decision.allowed)
+        yield Standing(model, promoted_as(model, policy), next(refused, decisions[0]), rehash)
 
 
 def default_promotion(policy: Policy) -> tuple[Route, str]:
@@ -82,21 +76,27 @@ def default_promotion(policy: Policy) -> tuple[Route, str]:
 
 def promoted_as(model: ResolvedModel, policy: Policy) -> tuple[str, ...]:
     """Name every guarded stage, alias and name that this version holds now."""
-    held = [f"stage {model.stage}"] if model.stage and guarded_stage(policy, model.stage) else []
-    held += [f"alias {alias}" for alias in model.aliases if guarded_alias(policy, alias)]
-    held += [f"name {model.name}"] if model.name and guarded_name(policy, model.name) else []
+    words = {Route.STAGE: "stage", Route.ALIAS: "alias"}
+    return tuple(f"{words.get(route, 'name')} {value}" for route, value in _held(model, policy))
+
+
+def _held(model: ResolvedModel, policy: Policy) -> tuple[tuple[Route, str], ...]:
+    """Give the promotions that would make this version what it is now; a guarded name counts as creating into it."""
+    held = [(Route.STAGE, model.stage)] if model.stage and guarded_stage(policy, model.stage) else []
+    held += [(Route.ALIAS, alias) for alias in model.aliases if guarded_alias(policy, alias)]
+    held += [(Route.CREATE, model.name)] if model.name and guarded_name(policy, model.name) else []
     return tuple(held)
 
 
 def _decided(
     model: ResolvedModel,
     policy: Policy,
-    route: Route,
-    value: str,
+    promotion: tuple[Route, str],
     now: datetime,
     digest: str | None,
     problem: str | None,
 ) -> Decision:
+    route, value = promotion
     attestation = (model.tags or {}).get(ATTESTATION_TAG)
     target = PromotionTarget(
         name=model.name or model.uri,
@@ -124,6 +124,15 @@ def decide_by_tags(
         target=target,
         now=now,
     )
+
+
+def _stored_digest(registry: Registry, model: ResolvedModel) -> tuple[str | None, str | None]:
+    """Hash the bytes as they lie there now; None with the reason where they cannot be had."""
+    try:
+        with registry.open_model(model) as folder:
+            return model_digest(folder), None
+    except PrivacyGateError as exc:
+        return None, exc.message
 
 
 def _claimed_digest(model: ResolvedModel) -> tuple[str | None, str | None]:
