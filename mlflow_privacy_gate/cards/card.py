@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
 
 from mlflow_privacy_gate.cards import numbers
-from mlflow_privacy_gate.cards.block import render_block
-from mlflow_privacy_gate.cards.front_matter import read_claims, take_apart
+from mlflow_privacy_gate.cards.block import View, render_block
+from mlflow_privacy_gate.cards.front_matter import FrontMatter, read_claims, take_apart
 from mlflow_privacy_gate.cards.markers import put_block
 from mlflow_privacy_gate.cards.rows import TPR_PREFIX
-from mlflow_privacy_gate.cards.splicing import TASK_NAME, TASK_TYPE, splice
+from mlflow_privacy_gate.cards.splicing import TASK_NAME, TASK_TYPE, splice, take_back
 from mlflow_privacy_gate.cards.templates import render
+from mlflow_privacy_gate.cards.untested import UNTESTED, UntestedView
 from mlflow_privacy_gate.cards.view import CardView
 from mlflow_privacy_gate.cards.yaml_text import Number, Value
 
-__all__ = ["read_claims", "write_card"]
+__all__ = ["read_claims", "write_card", "write_untested"]
 
 
 def write_card(card: str | None, view: CardView, *, templates: Path | None = None) -> str:
@@ -26,13 +27,22 @@ def write_card(card: str | None, view: CardView, *, templates: Path | None = Non
     line ends included, and writing the same view twice gives the same text. CardError with line numbers where that cannot be had;
     nothing is written then.
     """
+    return _written(card, view, templates, lambda front: splice(front, _section(view), view.model_name, _result(view)))
+
+
+def write_untested(card: str | None, view: UntestedView, *, templates: Path | None = None) -> str:
+    """Write into a card that no test counts, as :func:`write_card` does; figures of an earlier test that stand there are taken back."""
+    return _written(card, view, templates, lambda front: take_back(front, UNTESTED))
+
+
+def _written(card: str | None, view: View, templates: Path | None, edited: Callable[[FrontMatter], FrontMatter]) -> str:
     if card is None or not card.strip():
         card = render("card.md.j2", folder=templates, view=view)
     read_claims(card)
     parts = take_apart(card)
     block = render_block(view, newline=parts.newline, templates=templates)
     body = put_block(parts.body or parts.newline, block, parts.newline, first_line=parts.body_line)
-    front = splice(parts, _section(view), view.model_name, _result(view))
+    front = edited(parts)
     return front.opening + front.yaml_text + front.closing + body
 
 

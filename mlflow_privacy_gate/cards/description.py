@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mlflow_privacy_gate.cards.block import BLOCKS, render_block
+from mlflow_privacy_gate.cards.block import View, render_block
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.cards.markers import find_block, put_block, without_block
-from mlflow_privacy_gate.cards.view import CardView
 
 # The column that MLflow gives a version's description on PostgreSQL, in characters.
 DESCRIPTION_LIMIT = 5000
 
 
 def description(
-    card: str, view: CardView, *, existing: str | None, limit: int = DESCRIPTION_LIMIT, templates: Path | None = None
+    card: str, view: View, *, existing: str | None, limit: int = DESCRIPTION_LIMIT, templates: Path | None = None
 ) -> str:
     """Give the description to write for a version whose description is ``existing`` now.
 
@@ -32,9 +31,9 @@ def description(
     return fitted if fitted is not None else without_block(text).rstrip()
 
 
-def _fitted(text: str, view: CardView, limit: int, templates: Path | None) -> str | None:
+def _fitted(text: str, view: View, limit: int, templates: Path | None) -> str | None:
     newline = "\r\n" if text.count("\r\n") * 2 > text.count("\n") else "\n"
-    for template in BLOCKS:
+    for template in view.blocks:
         block = render_block(view, newline=newline, templates=templates, template=template)
         written = put_block(text, block, newline)
         if len(written) <= limit:

@@ -10,7 +10,7 @@ from mlflow_privacy_gate.cards import numbers
 from mlflow_privacy_gate.cards.small_cells import SMALLEST_CELL, printed_counts
 from mlflow_privacy_gate.evidence.facts import AttackFacts, Evidence, Metric, SubgroupFacts
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import ATTACKS, REASONS, Effect, Outcome, ReasonCode, severity_word
+from mlflow_privacy_gate.vocabulary import ATTACKS, REASONS, Effect, Finding, Outcome, ReasonCode, severity_word
 
 TPR_PREFIX = "tpr_at_fpr_"
 NOT_MEASURED = "not measured"
@@ -89,18 +89,19 @@ _EFFECT_WORDS = {
     Effect.BROKEN: "the test is broken",
     Effect.FAIL: "fail",
     Effect.REFUSE: "refused at the gate",
+    Effect.WAIVED: "waived",
 }
 _UNDECIDED = frozenset({Effect.INCONCLUSIVE, Effect.BROKEN})
 
 
-def finding_rows(verdict: Verdict) -> tuple[FindingRow, ...]:
-    """Print a verdict's findings by code, in its own order of first appearance."""
-    messages: dict[tuple[ReasonCode, Effect], list[str]] = {}
-    for finding in verdict.findings:
-        messages.setdefault((finding.code, finding.effect), []).append(finding.message)
+def rows_of_findings(findings: Iterable[Finding]) -> tuple[FindingRow, ...]:
+    """Print findings by code, in their own order of first appearance."""
+    alike: dict[tuple[ReasonCode, Effect, str], list[str]] = {}
+    for finding in findings:
+        alike.setdefault((finding.code, finding.effect, finding.remedy), []).append(finding.message)
     return tuple(
-        FindingRow(str(code), REASONS[code].title, _EFFECT_WORDS[effect], tuple(said), REASONS[code].remedy)
-        for (code, effect), said in messages.items()
+        FindingRow(str(code), REASONS[code].title, _EFFECT_WORDS[effect], tuple(messages), remedy)
+        for (code, effect, remedy), messages in alike.items()
     )
 
 

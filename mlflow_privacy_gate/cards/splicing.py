@@ -19,6 +19,12 @@ from mlflow_privacy_gate.errors import CardError
 MODEL_INDEX = "model-index"
 TASK_TYPE = "membership-inference"
 TASK_NAME = "mlflow-privacy-gate"
+# What takes the place of a result that no longer counts; `huggingface_hub` takes a value of null.
+_NO_RESULT: Mapping[str, Value] = {
+    "task": {"type": TASK_TYPE, "name": TASK_NAME},
+    "dataset": {"type": "training-and-held-out-rows", "name": "unknown"},
+    "metrics": [{"type": "mia_auc", "name": "Attack AUC", "value": None}],
+}
 
 
 @dataclass(frozen=True)
@@ -41,6 +47,31 @@ def splice(
     node, before = read_mapping(front)
     _refuse_odd_index(front, before)
     edits = [*_section_edits(front, node, section), *_index_edits(front, node, model_name, result)]
+    return _edited(front, before, edits, section, result)
+
+
+def take_back(front: FrontMatter, verdict: str) -> FrontMatter:
+    """Give front matter that states ``verdict`` and no figures: those of ours that stand there become null, no others are added.
+
+    CardError as :func:`splice`.
+    """
+    node, before = read_mapping(front)
+    _refuse_odd_index(front, before)
+    present = before.get(SECTION)
+    figures = [key for key in GATE_KEYS if isinstance(present, dict) and key in present]
+    section: Mapping[str, Value] = {"verdict": verdict, **{key: None for key in figures if key != "verdict"}}
+    old = _our_result(front, node)
+    edits = [*_section_edits(front, node, section), *([_replace_result(front, old, _NO_RESULT)] if old else [])]
+    return _edited(front, before, edits, section, _NO_RESULT if old else None)
+
+
+def _edited(
+    front: FrontMatter,
+    before: Mapping[object, object],
+    edits: list[_Edit],
+    section: Mapping[str, Value],
+    result: Mapping[str, Value] | None,
+) -> FrontMatter:
     text = _with_blank_end(_apply(front.yaml_text, edits), front.newline)
     opening = front.opening or f"---{front.newline}"
     closing = front.closing or f"---{front.newline}{front.newline}"
@@ -111,10 +142,9 @@ def _index_edits(
     if _is_null(value):
         return _fill_null(front, key, value, block_item(entry), flow([entry]), _in_flow(node))
     assert isinstance(value, yaml.SequenceNode)  # _refuse_odd_index has looked
-    for model in value.value:
-        for old in _results(model):
-            if _is_ours(old):
-                return [_replace_result(front, old, result)]
+    old = _our_result(front, node)
+    if old is not None:
+        return [_replace_result(front, old, result)]
     if not value.value:
         return [_insert_behind(front, value, "[", flow(entry), more=False)]
     model = next((m for m in value.value if _plain_value(m, "name") == model_name), value.value[0])
@@ -126,6 +156,12 @@ def _index_edits(
     if _in_flow(results[1]):
         return [_insert_behind(front, results[1], "[", flow(result), more=bool(results[1].value))]
     return [_insert_below(front, results[0], results[1].value[0], block_item(result))]
+
+
+def _our_result(front: FrontMatter, node: yaml.MappingNode | None) -> yaml.Node | None:
+    found = find_pair(node, MODEL_INDEX, front)
+    models = found[1].value if found is not None and isinstance(found[1], yaml.SequenceNode) else []
+    return next((result for model in models for result in _results(model) if _is_ours(result)), None)
 
 
 def _replace_result(front: FrontMatter, old: yaml.Node, result: Mapping[str, Value]) -> _Edit:
@@ -203,19 +239,22 @@ def _refuse_odd_index(front: FrontMatter, content: Mapping[object, object]) -> N
 
 
 def _hold_to_promise(
-    changed: FrontMatter, before: Mapping[object, object], section: Mapping[str, Value], result: Mapping[str, Value]
+    changed: FrontMatter,
+    before: Mapping[object, object],
+    section: Mapping[str, Value],
+    result: Mapping[str, Value] | None,
 ) -> None:
     """Parse what would be written; CardError unless it holds the author's content unchanged, and ours once."""
     try:
         _, after = read_mapping(changed)
     except CardError as exc:
         raise CardError(f"the card cannot be added to without breaking it ({exc.message}); it was left alone") from exc
-    ours = yaml.safe_load(flow(section)), yaml.safe_load(flow(result))
+    ours = yaml.safe_load(flow(section)), [] if result is None else [yaml.safe_load(flow(result))]
     written = after.get(SECTION)
     kept = repr(_authors(before)) == repr(_authors(after))
     added = isinstance(written, dict) and repr({k: written.get(k) for k in section}) == repr(ours[0])
     results = [r for r in _index_results(after) if _is_our_content(r)]
-    if not (kept and added and repr(results) == repr([ours[1]])):
+    if not (kept and added and repr(results) == repr(ours[1])):
         raise CardError("the card's front matter has a form that the gate cannot add to; it was left alone")
 
 

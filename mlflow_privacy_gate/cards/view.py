@@ -21,7 +21,7 @@ class CardView:
     """What every view of one test shows; build it with :func:`card_view`.
 
     All texts are unescaped: templates escape every value they print. ``outcome`` is ``waived`` where a waiver is in force over a
-    verdict that is no pass. Numbers are texts already, fractions with a point.
+    verdict that is no pass. Numbers are texts already, fractions with a point. ``blocks`` names the templates of our block, longest first.
     """
 
     evidence: Evidence
@@ -53,6 +53,7 @@ class CardView:
     power: str
     mitigations: tuple[FieldRow, ...]
     rule_name: str = RULE_NAME
+    blocks: tuple[str, ...] = ("block.md.j2", "short_block.md.j2", "shortest_block.md.j2")
 
     @property
     def passed(self) -> bool:
@@ -88,7 +89,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         attacks=rows.attack_rows(evidence, verdict),
         tail_names=rows.tail_names(evidence),
         tails=rows.tail_rows(evidence),
-        findings=rows.finding_rows(verdict),
+        findings=rows.rows_of_findings(verdict.findings),
         subgroups=rows.subgroup_rows(evidence.subgroups),
         identity=sections.identity(evidence, extra),
         data=sections.data(evidence),

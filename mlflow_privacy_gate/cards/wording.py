@@ -23,9 +23,12 @@ class Misuse:
         return f"line {self.line}: {self.words!r} is never said of a model; say `evidence of resistance to the attacks run`"
 
 
-def misuses(text: str) -> tuple[Misuse, ...]:
-    """Find every word in ``text`` that is never said of a model, in order; phrases may run over a line end."""
+def misuses(text: str, *, first_line: int = 1) -> tuple[Misuse, ...]:
+    """Find every word in ``text`` that is never said of a model, in order; phrases may run over a line end.
+
+    ``first_line`` is the number of the text's first line in its file.
+    """
     return tuple(
-        Misuse(text.count("\n", 0, found.start()) + 1, " ".join(found.group().split()))
+        Misuse(text.count("\n", 0, found.start()) + first_line, " ".join(found.group().split()))
         for found in _NEVER_SAID.finditer(text)
     )

@@ -24,6 +24,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "waive": ("waive", "Sign a waiver: permit one promotion in spite of named findings, for a while."),
     "sign-off": ("sign_off", "Sign off a test for one promotion, or state that a model holds no personal data."),
     "keys": ("keys", "List the keys that the policy trusts, or make one."),
+    "card": ("card", "Show a model's card, write it again from the recorded evidence, or find its mistakes."),
+    "report": ("report", "Give the evaluation report of a model's recorded test."),
     "policy": ("policy", "Check or show the policy."),
 }
 

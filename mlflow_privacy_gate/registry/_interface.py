@@ -46,6 +46,12 @@ class Registry(Protocol):
     def publish(self, model: ResolvedModel, publication: Publication) -> None:
         """Write a check's results; whenever it stops half-way, no pass is left behind."""
 
+    def annotate(self, model: ResolvedModel, *, artifacts: Mapping[str, bytes], tags: Mapping[str, str]) -> None:
+        """Add artifacts to the model's run, then tags to its version; nothing of a check is touched. What has no place is left out."""
+
+    def write_card(self, model: ResolvedModel, *, path: str, card: bytes, description: str | None) -> None:
+        """Write a card to ``path`` among the run's artifacts, then the version's description; what has no place is left out."""
+
     def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
         """Give every version of every registered model (or of one), newest first, with stages and aliases; prompts are left out."""
 

@@ -6,7 +6,7 @@ import json
 import posixpath
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
@@ -109,7 +109,7 @@ class MlflowRegistry:
     def publish(self, model: ResolvedModel, publication: Publication) -> None:
         """Write artifacts, metrics, description, tags, and last of all the verdict; a model without a run gets no artifacts or metrics."""
         if model.run_id is not None:
-            self._write_artifacts(model.run_id, publication)
+            self._write_artifacts(model.run_id, publication.artifacts)
             self._write_metrics(model.run_id, model.model_id, publication)
         if model.name is None or model.version is None:
             return
@@ -120,6 +120,22 @@ class MlflowRegistry:
             if key != VERDICT_TAG:
                 self._ask(partial(self.client.set_model_version_tag, name, version, key, value))
         self._ask(lambda: self.client.set_model_version_tag(name, version, VERDICT_TAG, publication.verdict))
+
+    def annotate(self, model: ResolvedModel, *, artifacts: Mapping[str, bytes], tags: Mapping[str, str]) -> None:
+        """Add artifacts to the model's run, then tags to its version."""
+        if model.run_id is not None:
+            self._write_artifacts(model.run_id, artifacts)
+        if model.name is None or model.version is None:
+            return
+        for key, value in tags.items():
+            self._ask(partial(self.client.set_model_version_tag, model.name, model.version, key, value))
+
+    def write_card(self, model: ResolvedModel, *, path: str, card: bytes, description: str | None) -> None:
+        """Write a card to the run's artifacts, then the version's description."""
+        if model.run_id is not None:
+            self._write_artifacts(model.run_id, {path: card})
+        if model.name is not None and model.version is not None and description is not None:
+            self._ask(partial(self.client.update_model_version, model.name, model.version, description))
 
     def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
         """Give every version of every registered model (or of one), newest first; prompts are left out."""
@@ -143,9 +159,9 @@ class MlflowRegistry:
                 raise PromotionRefused(exc.message) from exc
             self._ask(partial(_raise, exc))  # translated as any other answer
 
-    def _write_artifacts(self, run_id: str, publication: Publication) -> None:
+    def _write_artifacts(self, run_id: str, artifacts: Mapping[str, bytes]) -> None:
         with tempfile.TemporaryDirectory(prefix="privacy-gate-") as temporary:
-            for path, content in publication.artifacts.items():
+            for path, content in artifacts.items():
                 folder, name = posixpath.split(path)
                 local = Path(temporary) / name
                 local.write_bytes(content)
