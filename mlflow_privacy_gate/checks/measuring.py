@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 Progress = Callable[[str], None]
 
 RETRAINING = "How much the result would vary if the model were trained again is outside the intervals."
+UNSTABLE = (
+    "Asked twice about the same rows, the model gave two answers on {} of a small sample: every number here is of one asking, "
+    "and whoever asks again and again learns more."
+)
 STOPPED_EARLY = (
     "Stopped early, on request: an attack without reference models is over the margin, so they were not trained."
 )
@@ -111,6 +115,7 @@ def measure(
     facts = {name: facts_of(one, pool, fprs=policy.margin.tpr_at_fpr, seed=seed) for name, one in scored.items()}
     decisive = {name: scored[name] for name in gating if name in scored}
     worst = worst_of(decisive, facts)
+    unstable = unstable_rows(model, rows, splits)
     return Measurement(
         kind=pool.observations.kind,
         attacks=with_worst(facts, decisive, seed=seed),
@@ -121,12 +126,15 @@ def measure(
             blind,
             scored,
             referred,
-            unstable_rows=unstable_rows(model, rows, splits),
+            unstable_rows=unstable,
             holds_training_rows=model.notes.holds_training_rows,
         ),
         subgroups=subgroup_facts(scored.get(worst) if worst else None, pool, extent.subgroup_columns),
         not_run=_not_run({**impossible, **without, **referred.why_not}, wanted),
-        limitations=(RETRAINING, *rows.notes, *splits.notes, *model.notes.warnings, *referred.notes),
+        limitations=(
+            *(RETRAINING, *rows.notes, *splits.notes, *model.notes.warnings, *referred.notes),
+            *((UNSTABLE.format(unstable),) if unstable else ()),
+        ),
         gating=gating,
         pool=pool,
         scored=scored,
