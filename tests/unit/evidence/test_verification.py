@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import copy
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,6 +16,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat,
 from evidence_builder import attestation, fresh_signer, passing_evidence
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from json_mutations import mutate
 from securesystemslib.dsse import Envelope as SecureSystemsEnvelope
 from securesystemslib.signer import CryptoSigner, SSlibKey  # type: ignore[attr-defined] # exported by assignment
 
@@ -95,18 +95,6 @@ def test_a_cut_or_prolonged_envelope_refuses(cut: int) -> None:
     assert refusal(ENVELOPE + b"x" * cut) is ReasonCode.PG002
 
 
-_JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
-    lambda children: st.lists(children, max_size=3) | st.dictionaries(st.text(max_size=8), children, max_size=3),
-    max_leaves=6,
-)
-
-
-def _places(value: Any, way: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    steps: Any = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [way, *(place for step, item in steps for place in _places(item, (*way, step)))]
-
-
 def _states(whole: Any, part: Any) -> bool:
     """Whether everything in ``part`` stands in ``whole`` as it is; ``whole`` may add fields that have a default."""
     if isinstance(part, dict):
@@ -116,29 +104,10 @@ def _states(whole: Any, part: Any) -> bool:
     return bool(whole == part)
 
 
-def _mutate(content: Any, data: st.DataObject) -> Any:
-    """Replace, delete, duplicate or rename one place of a JSON document."""
-    content = copy.deepcopy(content)
-    *way, last = data.draw(st.sampled_from(_places(content)[1:]))
-    container = content
-    for step in way:
-        container = container[step]
-    action = data.draw(st.sampled_from(("replace", "delete", "duplicate", "rename")))
-    if action == "delete":
-        del container[last]
-    elif action == "duplicate" and isinstance(container, list):
-        container.append(copy.deepcopy(container[last]))
-    elif action == "rename" and isinstance(container, dict):
-        container[data.draw(st.text(max_size=8))] = container.pop(last)
-    else:
-        container[last] = data.draw(_JSON)
-    return content
-
-
 @settings(max_examples=500, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.data())
 def test_no_mutated_envelope_is_accepted(data: st.DataObject) -> None:
-    mutated = _mutate(json.loads(ENVELOPE), data)
+    mutated = mutate(json.loads(ENVELOPE), data)
     if mutated != json.loads(ENVELOPE):
         refusal(json.dumps(mutated, separators=(",", ":")).encode())
 
@@ -148,7 +117,7 @@ def test_no_mutated_envelope_is_accepted(data: st.DataObject) -> None:
 def test_no_mutated_statement_is_accepted_under_the_old_signature(data: st.DataObject) -> None:
     content = json.loads(ENVELOPE)
     statement = json.loads(base64.b64decode(content["payload"]))
-    mutated = _mutate(statement, data)
+    mutated = mutate(statement, data)
     if mutated != statement:
         content["payload"] = base64.b64encode(json.dumps(mutated).encode()).decode()
         assert refusal(json.dumps(content).encode()) is ReasonCode.PG002
@@ -159,7 +128,7 @@ def test_no_mutated_statement_is_accepted_under_the_old_signature(data: st.DataO
 def test_a_signed_statement_of_another_shape_is_refused_and_never_an_accident(data: st.DataObject) -> None:
     """Even the right key may sign nonsense: it is refused as evidence, or it reads as exactly what it states."""
     statement = to_statement(EVIDENCE)
-    mutated = _mutate(statement, data)
+    mutated = mutate(statement, data)
     envelope = sign(json.dumps(mutated).encode(), SIGNER)
     try:
         verified = believed(envelope)
