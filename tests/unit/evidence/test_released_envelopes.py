@@ -10,6 +10,8 @@ import pytest
 from mlflow_privacy_gate.errors import EvidenceRejected
 from mlflow_privacy_gate.evidence.facts import Metric
 from mlflow_privacy_gate.evidence.keys import TrustedKey
+from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement, verify_statement
+from mlflow_privacy_gate.evidence.officers import Exemption, Scope, ScopeKind, SignOff, Waiver
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
 from mlflow_privacy_gate.vocabulary import KeyRole, Membership, ReasonCode, SplitOrigin
 
@@ -64,3 +66,33 @@ def test_a_released_envelope_expires_all_the_same() -> None:
     with pytest.raises(EvidenceRejected) as refused:
         read("full", now=datetime(2026, 5, 1, tzinfo=timezone.utc))
     assert refused.value.code is ReasonCode.PG005
+
+
+STATED_AT = datetime(2026, 1, 16, 8, tzinfo=timezone.utc)
+FULL_SHA256 = "ddd35ab3356a337d4bb19c0d7e0c5e4dbd49db530d7f2fedbb954c4905cac136"
+OFFICERS: dict[str, OfficerStatement] = {
+    "waiver": Waiver(
+        evidence_sha256=FULL_SHA256,
+        findings=(ReasonCode.PG201, ReasonCode.PG106),
+        reason="rollback nach Störung",
+        reference="CHG-4711",
+        compensating_controls="answers are rounded",
+        requested_by="Ann Author",
+        approved_by="Bea Officer",
+        scope=Scope("credit", ScopeKind.ALIAS, "champion"),
+        effective_on=STATED_AT,
+        effective_until=datetime(2026, 2, 15, 8, tzinfo=timezone.utc),
+        stated_at=STATED_AT,
+    ),
+    "signoff": SignOff(
+        FULL_SHA256, Scope("credit", ScopeKind.STAGE, "Production"), "Bea Officer", STATED_AT, "on paper"
+    ),
+    "exemption": Exemption(MODEL_DIGEST, "machine sensors only", "Bea Officer", STATED_AT),
+}
+
+
+@pytest.mark.parametrize("name", OFFICERS)
+def test_the_first_officers_statements_verify_and_say_what_they_said(name: str) -> None:
+    key = TrustedKey("dpo", KeyRole.PRIVACY_OFFICER, (FOLDER / "officer.pem").read_text())
+    envelope = (FOLDER / f"{name}.dsse.json").read_bytes()
+    assert verify_statement(type(OFFICERS[name]), envelope, keys=[key], now=NOW).statement == OFFICERS[name]
