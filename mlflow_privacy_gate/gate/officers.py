@@ -68,6 +68,19 @@ def weigh(policy: Policy, findings: Sequence[Finding], papers: Attached, asked: 
     return Weighed((*heard, *objections), used, sign_offs)
 
 
+def tests_answered(policy: Policy, papers: Attached, asked: Promotable) -> frozenset[str]:
+    """Give the tests (envelope sha256) that a believed statement for this very promotion names: a sign-off, or a waiver of PG108 in force."""
+    sign_offs, _ = _believed(SignOff, policy, papers.sign_offs, asked.now)
+    waivers, _ = _believed(Waiver, policy, papers.waivers, asked.now)
+    in_force = [
+        found
+        for found in (verified.statement for verified in waivers)
+        if ReasonCode.PG108 in found.findings and not faults(policy, found) and not _outside(found, asked.now)
+    ]
+    statements = [*(verified.statement for verified in sign_offs), *in_force]
+    return frozenset(found.evidence_sha256 for found in statements if _covers(found.scope, asked.target))
+
+
 def permitted(waiver: Waiver) -> frozenset[ReasonCode]:
     """Give the codes that a waiver can permit: those it names, without those that no waiver may cover."""
     return frozenset(code for code in waiver.findings if REASONS[code].waivable)

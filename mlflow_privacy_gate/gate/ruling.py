@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from datetime import datetime
 
 from mlflow_privacy_gate.errors import EvidenceRejected
+from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.officer_statements import Attached, exemptions_in_force
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
-from mlflow_privacy_gate.gate.officers import Promotable, weigh
+from mlflow_privacy_gate.gate.history import history
+from mlflow_privacy_gate.gate.officers import Promotable, tests_answered, weigh
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, blocking
 from mlflow_privacy_gate.gate.refusal import off_notice, refusal_text
-from mlflow_privacy_gate.policy.judging import Verdict, judge
+from mlflow_privacy_gate.policy.judging import Verdict, judge, outcome_of
 from mlflow_privacy_gate.policy.model import Mode, Policy
 from mlflow_privacy_gate.vocabulary import Effect, Finding, KeyRole, Outcome, ReasonCode
 
@@ -26,12 +28,14 @@ def decide(
     *,
     target: PromotionTarget,
     now: datetime,
+    known: KnownTests | None = None,
 ) -> Decision:
     """Allow one promotion at ``now`` only for evidence that is believed, that is of these bytes, and that is judged a pass.
 
     What is judged otherwise is allowed only where a privacy officer's waiver in force permits every finding that stands against it, and
     is then shown as waived, never as a pass. Everything handed in is a raw envelope (JSON bytes, or their base64 text) that nobody has
-    checked; ``now`` is timezone-aware.
+    checked; ``now`` is timezone-aware. ``known`` is what the ledger holds about these bytes; None where it cannot be reached from here, and
+    then nothing is said of earlier tests: the store, which writes, always hands it in.
     """
     if policy.mode is Mode.OFF:
         return Decision(True, target, (), None, None, None, policy.mode, off_notice(policy, target))
@@ -42,9 +46,11 @@ def decide(
     exempting, unheard = exemptions_in_force(exemptions, keys=keys, model_digest=digest, now=now)
     judged = [(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting))) for verified in believed]
     newest, verdict = max(judged, key=_newest_then_worst)
-    papers = Attached(tuple(waivers), tuple(sign_offs))
+    papers, asked = Attached(tuple(waivers), tuple(sign_offs)), Promotable(newest.envelope_sha256, target, now)
+    if known is not None:
+        verdict = _remembering(policy, newest, verdict, known, tests_answered(policy, papers, asked))
     found = [_with_reasons(finding, unheard) for finding in verdict.findings]
-    weighed = weigh(policy, found, papers, Promotable(newest.envelope_sha256, target, now))
+    weighed = weigh(policy, found, papers, asked)
     # What else was handed in and not believed cannot help, and cannot hurt newer evidence that is: it is told, no more.
     findings = (*weighed.findings, *(replace(doubt, effect_override=Effect.WARN) for doubt in doubts))
     ruling = _ruled(policy, target, findings, verdict, newest, waived=bool(weighed.waivers))
@@ -93,6 +99,17 @@ def _believe(
             code = rejection.code or ReasonCode.PG002
             doubts.append(Finding(code, f"The evidence is not believed: {rejection.message}."))
     return believed, doubts
+
+
+def _remembering(
+    policy: Policy, newest: VerifiedEvidence, verdict: Verdict, known: KnownTests, answered: Set[str]
+) -> Verdict:
+    """Add to a verdict what the ledger holds against it."""
+    held = tuple(history(policy, newest, known, answered=answered))
+    if not held:
+        return verdict
+    findings = (*verdict.findings, *held)
+    return replace(verdict, findings=findings, outcome=outcome_of(findings))
 
 
 def _with_reasons(finding: Finding, unheard: Sequence[str]) -> Finding:
