@@ -6,14 +6,17 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mlflow_privacy_gate.api import check
+    from mlflow_privacy_gate.api import audit_removal, check
     from mlflow_privacy_gate.checks import CheckResult
+    from mlflow_privacy_gate.removal import AuditResult
     from mlflow_privacy_gate.splits.logging import log_splits
 
-__all__ = ["CheckResult", "check", "log_splits"]
+__all__ = ["AuditResult", "CheckResult", "audit_removal", "check", "log_splits"]
 
 _EXPORTS = {
+    "AuditResult": "mlflow_privacy_gate.removal",
     "CheckResult": "mlflow_privacy_gate.checks",
+    "audit_removal": "mlflow_privacy_gate.api",
     "check": "mlflow_privacy_gate.api",
     "log_splits": "mlflow_privacy_gate.splits.logging",
 }

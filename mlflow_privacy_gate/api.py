@@ -1,4 +1,4 @@
-"""``check`` for training scripts: builds the real adapters and runs one check."""
+"""``check`` and ``audit_removal`` for training scripts: each builds the real adapters and runs once."""
 
 from __future__ import annotations
 
@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate.checks.result import CheckResult
+from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.policy import Policy, find_policy
-from mlflow_privacy_gate.vocabulary import KeyRole
+from mlflow_privacy_gate.vocabulary import Isolation, KeyRole
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.models._interface import LoadedModel
+    from mlflow_privacy_gate.removal import AuditResult
     from mlflow_privacy_gate.splits._interface import SplitSource
 
 KEY_VARIABLE = "PRIVACY_GATE_SIGNING_KEY"
@@ -36,6 +40,7 @@ def check(
     subgroups: Sequence[str] = (),
     stop_early: bool = False,
     records: str | Path | None = None,
+    isolation: str = Isolation.IN_PROCESS,
     tracking_uri: str | None = None,
     registry_uri: str | None = None,
     progress: Callable[[str], None] | None = None,
@@ -52,15 +57,18 @@ def check(
     ``subgroups``: columns to look at beside the classes. ``stop_early``: train no reference models once the verdict can no longer
     change. ``records``: a local ``.parquet`` file for how exposed each row is; it is personal data and never goes to MLflow.
 
+    ``isolation``: ``in-process``, or ``child-process`` to open the model in a process of its own, without keys and credentials and within
+    the policy's ``limits`` (the command line's way): for a model that this script did not train itself.
+
     Raises UsageError (also for a bad policy), CouldNotJudge when there is nothing to judge (never a pass), CouldNotLook when MLflow
     cannot be reached.
     """
     from mlflow_privacy_gate.checks.checking import Tools, Wishes, run_check
-    from mlflow_privacy_gate.models.catalogue import load_model
     from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
     from mlflow_privacy_gate.splits.access import SourceAccess
     from mlflow_privacy_gate.splits.catalogue import split_sources
 
+    where = _isolation(isolation)
     in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
     registry = MlflowRegistry(tracking_uri, registry_uri)
     access = SourceAccess(registry, http_hosts=in_force.sources.http_hosts)
@@ -72,7 +80,8 @@ def check(
 
     tools = Tools(
         registry=registry,
-        load_model=load_model,
+        open_model=model_opener(where, in_force, key, os.environ),
+        isolation=where,
         split_sources=sources,
         signer=signer_for(in_force, key, os.environ),
         clock=lambda: datetime.now(timezone.utc),
@@ -91,6 +100,75 @@ def check(
     if card_file is not None and not dry_run:
         card_file.write_bytes(result.card.encode("utf-8"))
     return result
+
+
+def audit_removal(
+    model_uri: str,
+    *,
+    query: object,
+    calibration_train: object,
+    calibration_test: object,
+    control: object = None,
+    calibration_model: str | None = None,
+    target: str | None = None,
+    references: int = 16,
+    policy: str | Path | Policy | None = None,
+    key: str | Path | None = None,
+    dry_run: bool = False,
+    isolation: str = Isolation.IN_PROCESS,
+    tracking_uri: str | None = None,
+    registry_uri: str | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> AuditResult:
+    """Ask whether a model still remembers a set of rows, as after an erasure request and a retraining without them, and record the report.
+
+    ``query``: the rows in question. ``calibration_train`` and ``calibration_test``: other rows of the same source, the latter seen
+    neither by the calibration model nor by this one. ``control``: rows that this model is known to be trained on; None takes what was
+    logged with it. Each is a table with features and label, a path or a URI. ``calibration_model``: a model of the same recipe trained on
+    ``calibration_train``, where this one cannot be trained again here. ``references``: how many reference models to train, at least 2.
+    The others as in :func:`check`.
+
+    The answer is the least favourable of EMA's and the one calibrated by reference models. Raises UsageError, CouldNotJudge where there is
+    nothing to judge, CouldNotLook when MLflow cannot be reached.
+    """
+    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+    from mlflow_privacy_gate.removal.auditing import Question, Tools, run_audit
+    from mlflow_privacy_gate.splits.access import SourceAccess
+    from mlflow_privacy_gate.splits.caller import load_table
+    from mlflow_privacy_gate.splits.catalogue import split_sources
+
+    where = _isolation(isolation)
+    in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
+    registry = MlflowRegistry(tracking_uri, registry_uri)
+    access = SourceAccess(registry, http_hosts=in_force.sources.http_hosts)
+    tools = Tools(
+        registry=registry,
+        open_model=model_opener(where, in_force, key, os.environ),
+        isolation=where,
+        load_rows=lambda given, role: load_table(given, access, role=role),
+        record_sources=lambda model: split_sources(access, target=target, input_columns=model.input_columns),
+        signer=signer_for(in_force, key, os.environ),
+        clock=lambda: datetime.now(timezone.utc),
+        progress=progress or (lambda _: None),
+    )
+    question = Question(
+        query, calibration_train, calibration_test, control, calibration_model, target, references, dry_run
+    )
+    return run_audit(model_uri, question, in_force, tools)
+
+
+def model_opener(
+    isolation: Isolation, policy: Policy, key: str | Path | None, environ: Mapping[str, str]
+) -> Callable[[Path], AbstractContextManager[LoadedModel]]:
+    """Give the way to open a model: here, or in a child process within the policy's limits that cannot find the signing key."""
+    if isolation is Isolation.IN_PROCESS:
+        from mlflow_privacy_gate.models.catalogue import in_process
+
+        return in_process
+    from mlflow_privacy_gate.models.isolated import isolated
+
+    limits, hidden = policy.limits, _key_places(policy, key, environ)
+    return lambda folder: isolated(folder, seconds=limits.seconds, memory_gb=limits.memory_gb, hidden=hidden)
 
 
 def signer_for(
@@ -116,9 +194,21 @@ def signer_for(
     return load_signer(path, password=password.encode("utf-8") if password else None)
 
 
-def _card_text(path: Path) -> str:
-    from mlflow_privacy_gate.errors import UsageError
+def _key_places(policy: Policy, key: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:
+    """List where a signing key may lie: as the caller and the environment name it, and beside the policy."""
+    named = (Path(one) for one in (key, environ.get(KEY_VARIABLE)) if one)
+    return (*named, *((policy.folder / KEY_FILE,) if policy.folder else ()))
 
+
+def _isolation(isolation: str) -> Isolation:
+    try:
+        return Isolation(isolation)
+    except ValueError as exc:
+        ways = " or ".join(repr(str(way)) for way in Isolation)
+        raise UsageError(f"isolation: expected {ways}, got {isolation!r}") from exc
+
+
+def _card_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8")
     except (OSError, UnicodeDecodeError) as exc:

@@ -389,6 +389,13 @@ class ReferenceOrigin(StrEnum):
     LOGGED_MODELS = "logged_models"
 
 
+class Isolation(StrEnum):
+    """Where a model's own code runs: in the process that may hold the signing key, or in a child process without keys."""
+
+    IN_PROCESS = "in-process"
+    CHILD_PROCESS = "child-process"
+
+
 class KeyRole(StrEnum):
     """What a key may sign."""
 

@@ -168,13 +168,8 @@ class FakeModel:
         return None
 
     def refit(
-        self,
-        features: pd.DataFrame,
-        labels: pd.Series[Any],
-        asked: Sequence[tuple[pd.DataFrame, pd.Series[Any]]],
-        *,
-        seed: int,
-    ) -> tuple[Observations, ...] | None:
+        self, features: pd.DataFrame, labels: pd.Series[Any], *, train_rows: int, seed: int
+    ) -> Observations | None:
         return None
 
     def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any]) -> bool:
@@ -275,7 +270,8 @@ def tools(
     """Put a check together from stand-ins; the clock stands still."""
     built = Tools(
         registry=registry,
-        load_model=lambda _: model,
+        open_model=lambda _: nullcontext(model),
+        isolation=Isolation.IN_PROCESS,
         split_sources=lambda _: (FakeSplits(found),),
         signer=signer,
         clock=lambda: NOW,

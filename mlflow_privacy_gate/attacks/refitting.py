@@ -148,6 +148,18 @@ def reproduce(
     return Reproduction(difference <= SAME_PROBABILITY, difference)
 
 
+def refit(recipe: object, features: Any, labels: object, classes: object, *, seed: int) -> Any:
+    """Train one model by ``recipe`` on all n rows (n, d) with labels (n,) among ``classes``, with seeds of its own.
+
+    The caller's arrays and global random state are left as they were. ModelUnusable where the training fails.
+    """
+    made, pool = as_recipe(recipe), _pool(features, labels, classes)
+    fitting, drawing = np.random.SeedSequence(seed).spawn(2)
+    with own_randomness(), one_thread(), _named(f"the refit on {len(pool.labels)} rows"):
+        seed_global(drawing)
+        return made.fit(_rows(pool.features, np.arange(len(pool.labels))), pool.labels.copy(), fitting)
+
+
 def _pool(features: Any, labels: object, classes: object) -> _Pool:
     columns = columns_of(labels, classes)
     unknown = np.flatnonzero(columns == UNKNOWN)

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "keys": ("keys", "List the keys that the policy trusts, or make one."),
     "card": ("card", "Show a model's card, write it again from the recorded evidence, or find its mistakes."),
     "report": ("report", "Give the evaluation report of a model's recorded test."),
+    "audit-removal": ("audit_removal", "Audit whether a retrained model still remembers rows it was to forget."),
     "policy": ("policy", "Check or show the policy."),
 }
 

@@ -58,6 +58,13 @@ class LoadedModel(Protocol):
         first reference model that failed.
         """
 
+    def refit(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int) -> Observations | None:
+        """Train the recipe anew on the first ``train_rows`` rows and ask that model about all n; None when it cannot be trained again.
+
+        ``features`` (n, d) and ``labels`` (n,), all known to this model; a row whose label the new model did not meet is left out of the
+        answer. ModelUnusable where the training or the answer fails.
+        """
+
     def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
         """Whether training again on these members, in their order and with the logged seeds, gives this model's own answers."""
 

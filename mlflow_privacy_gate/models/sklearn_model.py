@@ -15,7 +15,7 @@ from sklearn.exceptions import InconsistentVersionWarning
 
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.attacks.references import References
-from mlflow_privacy_gate.attacks.refitting import fit_references, reproduce
+from mlflow_privacy_gate.attacks.refitting import fit_references, refit, reproduce
 from mlflow_privacy_gate.errors import ModelUnusable, PrivacyGateError
 from mlflow_privacy_gate.models._interface import ModelNotes
 from mlflow_privacy_gate.models.answers import Answer, final_step, strongest_answer
@@ -57,6 +57,7 @@ class SklearnModel:
         warnings: tuple[str, ...] = (),
     ) -> None:
         self._estimator: Any = estimator
+        self._signature = signature
         self._layout = ColumnLayout.of(estimator, signature)
         self._answer, said = strongest_answer(estimator)
         self.notes = ModelNotes(
@@ -129,6 +130,15 @@ class SklearnModel:
             keep_posteriors=keep_posteriors,
             progress=progress,
         )
+
+    def refit(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int) -> Observations | None:
+        """Train the recipe anew on the first ``train_rows`` rows and ask that model about all n; None when it cannot be trained again."""
+        recipe = self.recipe()
+        if recipe is None:
+            return None
+        rows, _ = self._layout.arrange(features.iloc[:train_rows])
+        anew = refit(recipe, rows, labels.iloc[:train_rows], self._estimator.classes_, seed=seed)
+        return SklearnModel(anew, self._signature).observe(features, labels)
 
     def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
         """Whether training again on these members, in their order and with the logged seeds, gives this model's own probabilities."""

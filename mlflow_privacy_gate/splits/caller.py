@@ -13,8 +13,15 @@ from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.columns import column_kinds, conform
 from mlflow_privacy_gate.splits.loading import LoadedSide, compare_frame, load_logged
 from mlflow_privacy_gate.splits.manifest import LoggedSplit
-from mlflow_privacy_gate.splits.manifest_source import differences, logged_side, read_manifest, used_for_tuning
+from mlflow_privacy_gate.splits.manifest_source import (
+    differences,
+    logged_side,
+    read_manifest,
+    stated_models,
+    used_for_tuning,
+)
 from mlflow_privacy_gate.splits.readers import readings
+from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.tables import as_frame
 from mlflow_privacy_gate.splits.target import target_column
 from mlflow_privacy_gate.vocabulary import SplitOrigin
@@ -65,6 +72,8 @@ class CallerSource:
             as_logged_note=differences(members, non_members),
             used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
             notes=notes,
+            training_function=stated_function(manifest.training_function, manifest.training_seed),
+            reference_models=stated_models(manifest, self._access),
         )
 
     def _compare(self, given: object, logged: LoggedSplit, role: str) -> LoadedSide:
@@ -74,22 +83,25 @@ class CallerSource:
         return compare_frame(given, logged, role=role)
 
     def _unlogged(self) -> Splits:
-        members, non_members = self._load(self._members, "members"), self._load(self._non_members, "non-members")
+        members = load_table(self._members, self._access, role="members")
+        non_members = load_table(self._non_members, self._access, role="non-members")
         columns = [name for name in members.frame.columns if name in non_members.frame.columns]
         target, notes = target_column(columns, asked=self._target, input_columns=self._input_columns)
         return Splits(members, non_members, target, self.origin, notes=notes)
 
-    def _load(self, given: object, role: str) -> Split:
-        source = _named(given)
-        if source is None:
-            frame = as_frame(given, what=role)
-        else:
-            with self._access.open(source) as path:
-                frame = as_frame(next(readings(path, max_rows=self._access.max_rows)), what=role)
-        if frame.empty:
-            raise SplitsUnavailable(f"{role}: no rows in what was handed in")
-        frame = conform(frame, column_kinds(frame))
-        return Split(frame, rowset_digest(frame), source)
+
+def load_table(given: object, access: SourceAccess, *, role: str) -> Split:
+    """Load rows of which nothing was logged (a table, a path or a URI); SplitsUnavailable where there are none."""
+    source = _named(given)
+    if source is None:
+        frame = as_frame(given, what=role)
+    else:
+        with access.open(source) as path:
+            frame = as_frame(next(readings(path, max_rows=access.max_rows)), what=role)
+    if frame.empty:
+        raise SplitsUnavailable(f"{role}: no rows in what was handed in")
+    frame = conform(frame, column_kinds(frame))
+    return Split(frame, rowset_digest(frame), source)
 
 
 def _named(given: object) -> str | None:
