@@ -360,3 +360,14 @@ def test_the_tag_that_a_check_writes_is_believed() -> None:
 def test_every_signer_is_a_signer() -> None:
     signers: list[Signer] = list(SIGNERS.values())
     assert len({signer.key_id for signer in signers}) == 4
+
+
+def test_expired_evidence_is_given_back_only_where_its_age_is_judged_elsewhere() -> None:
+    late = NOW + timedelta(days=365)
+    assert refusal(now=late) is ReasonCode.PG005
+    assert believed(now=late, allow_expired=True).evidence == EVIDENCE
+    early = NOW - timedelta(days=2)
+    assert refusal(now=early, allow_expired=True) is ReasonCode.PG005
+    inside_out = signed(expires_at=EVIDENCE.tested_at)
+    assert refusal(inside_out, allow_expired=True) is ReasonCode.PG005
+    assert refusal(now=late, allow_expired=True, model_digest="f" * 64) is ReasonCode.PG004

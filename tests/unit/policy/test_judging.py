@@ -306,6 +306,13 @@ def test_no_personal_data_counts_only_with_a_statement() -> None:
     assert verdict(measured(card=CardClaims(personal_data=True))).outcome is Outcome.PASS
 
 
+def test_an_exemption_answers_that_finding_and_no_other() -> None:
+    card = CardClaims(personal_data=False, data_categories=("controlled_access",))
+    exempted = judge(STANDARD, measured(FAILING_AUCS, card=card), now=NOW, exempted=True)
+    assert exempted.reason_codes == ("PG201", "PG402")
+    assert judge(STANDARD, measured(card=CardClaims(personal_data=False)), now=NOW, exempted=True).findings == ()
+
+
 def test_a_denied_category_fails_whatever_the_score() -> None:
     found = verdict(measured(card=CardClaims(data_categories=("Controlled Access",))))
     assert (found.outcome, found.reason_codes) == (Outcome.FAIL, ("PG402",))

@@ -222,3 +222,12 @@ _VALUES = st.recursive(
 def test_no_value_in_any_place_breaks_the_parser(values: dict[str, object]) -> None:
     text = yaml.safe_dump(values)
     assert len(set(mistakes(text))) == len(mistakes(text))
+
+
+def test_a_sign_off_is_asked_for_by_one_plain_word_and_by_default_not() -> None:
+    assert not built_in_policy().sign_off.required
+    assert parse_policy("version: 1\nsign_off: {required: true}").sign_off.required
+    assert problems("version: 1\nsign_off: {required: always}") == (
+        "privacy-gate.yaml:2: sign_off.required: expected true or false, got 'always'",
+    )
+    assert "unknown key" in problems("version: 1\nsign_off: {by: dpo}")[0]

@@ -5,7 +5,8 @@ from evidence_builder import fresh_signer
 
 from mlflow_privacy_gate.policy.model import Policy
 from mlflow_privacy_gate.policy.parsing import built_in_policy, parse_policy
-from mlflow_privacy_gate.policy.rendering import effective_yaml, starter_policy
+from mlflow_privacy_gate.policy.rendering import effective_yaml, policy_key_yaml, starter_policy
+from mlflow_privacy_gate.vocabulary import KeyRole
 
 
 @pytest.mark.parametrize(
@@ -16,6 +17,7 @@ from mlflow_privacy_gate.policy.rendering import effective_yaml, starter_policy
         "version: 1\npreset: sensitive\nunsafe_decide_on: point\nvalidity: {unsafe_min_rows_per_side: 500}",
         "version: 1\nmargin: {default: 0.6, unsafe_above_default: true, tpr_at_fpr: {0.00001: 0.01}}",
         "version: 1\nevidence: {unsafe_allow_unsigned: true}\nguard: {registered_models: ['credit-*', 'é: #x']}",
+        "version: 1\nsign_off: {required: true}",
         "version: 1\nledger: ./ledger.jsonl\ntemplates: ./ours",
     ],
 )
@@ -55,3 +57,13 @@ def test_the_starter_policy_shows_every_key_and_credits_the_rule() -> None:
     for name, field in Policy.model_fields.items():
         assert field.exclude or f"\n{name}:" in text
     assert "https://agentwranglers.se/playbook/" in text
+
+
+def test_the_lines_of_a_key_list_it_in_the_role_that_was_named() -> None:
+    tester, officer = fresh_signer().public_pem, fresh_signer().public_pem
+    lines = policy_key_yaml(tester, "t", KeyRole.TESTER) + policy_key_yaml(officer, "o: #", KeyRole.PRIVACY_OFFICER)
+    policy = parse_policy(f"version: 1\nkeys:\n{lines}")
+    assert [(key.id, key.role, key.public_key) for key in policy.keys] == [
+        ("t", KeyRole.TESTER, tester),
+        ("o: #", KeyRole.PRIVACY_OFFICER, officer),
+    ]
