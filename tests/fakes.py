@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from functools import partial
@@ -23,7 +23,7 @@ from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 from mlflow_privacy_gate.models._interface import LoadedModel, ModelNotes
 from mlflow_privacy_gate.registry._interface import Publication
 from mlflow_privacy_gate.splits._interface import Split, Splits
-from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG, SplitOrigin
+from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG, Isolation, SplitOrigin
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 TARGET = "label"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from importlib.metadata import PackageNotFoundError, version
@@ -31,6 +32,7 @@ from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.policy import Verdict, judge, margin_in_force
 from mlflow_privacy_gate.splits.catalogue import find_splits
 from mlflow_privacy_gate.stats import roc_points
+from mlflow_privacy_gate.vocabulary import Isolation
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.signing import Signer
@@ -47,12 +49,13 @@ TOOL = "mlflow-privacy-gate"
 class Tools:
     """What a check works with; entry points build the real ones.
 
-    ``load_model`` opens a model folder. ``split_sources`` gives the places to look for the splits, in order, once the model is open.
-    ``signer`` None: the evidence stays unsigned. ``clock`` gives timezone-aware UTC.
+    ``open_model`` opens a model folder, in the ``isolation`` that the evidence will name. ``split_sources`` gives the places to look for
+    the splits, in order, once the model is open. ``signer`` None: the evidence stays unsigned. ``clock`` gives timezone-aware UTC.
     """
 
     registry: Registry
-    load_model: Callable[[Path], LoadedModel]
+    open_model: Callable[[Path], AbstractContextManager[LoadedModel]]
+    isolation: Isolation
     split_sources: Callable[[LoadedModel], Sequence[SplitSource]]
     signer: Signer | None
     clock: Callable[[], datetime]
@@ -90,15 +93,11 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     extent = Extent(
         wishes.subgroup_columns, margin_in_force(policy, declared.claims).value if wishes.stop_early else None
     )
-    with tools.registry.open_model(model) as folder:
-        digest = model_digest(folder)
-        loaded = tools.load_model(folder)
-        splits = find_splits(tools.split_sources(loaded), model)
-        measured = measure(loaded, splits, policy, extent=extent, progress=tools.progress)
-        if model_digest(folder) != digest:
-            raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
+    digest, measured = _measured(model, policy, tools, extent)
     now = tools.clock()
-    evidence, verdict = _judged(_evidence(model, digest, declared.claims, measured, policy, now), model, policy, now)
+    tool = _tool(measured, tools.isolation)
+    evidence = _evidence(model, digest, declared.claims, measured, tool, policy, now)
+    evidence, verdict = _judged(evidence, model, policy, now)
     envelope = sign(statement_bytes(evidence), tools.signer)
     particulars = recorded_particulars(
         model,
@@ -135,8 +134,37 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     )
 
 
+def _measured(model: ResolvedModel, policy: Policy, tools: Tools, extent: Extent) -> tuple[str, Measurement]:
+    """Measure the model's bytes and give their digest; CouldNotJudge where they did not stay the same meanwhile."""
+    with tools.registry.open_model(model) as folder:
+        digest = model_digest(folder)
+        with tools.open_model(folder) as loaded:
+            splits = find_splits(tools.split_sources(loaded), model)
+            measured = measure(loaded, splits, policy, extent=extent, progress=tools.progress)
+        if model_digest(folder) != digest:
+            raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
+    return digest, measured
+
+
+def _tool(measured: Measurement, isolation: Isolation) -> ToolFacts:
+    return ToolFacts(
+        name=TOOL,
+        version=version(TOOL),
+        python=platform.python_version(),
+        mlflow=_installed("mlflow"),
+        libraries=dict(measured.library_versions),
+        isolation=str(isolation),
+    )
+
+
 def _evidence(
-    model: ResolvedModel, digest: str, claims: CardClaims, measured: Measurement, policy: Policy, now: datetime
+    model: ResolvedModel,
+    digest: str,
+    claims: CardClaims,
+    measured: Measurement,
+    tool: ToolFacts,
+    policy: Policy,
+    now: datetime,
 ) -> Evidence:
     return Evidence(
         model_uri=f"models:/{model.name}/{model.version}" if model.versioned else model.uri,
@@ -152,13 +180,7 @@ def _evidence(
         splits=measured.splits,
         validity=measured.validity,
         card=claims,
-        tool=ToolFacts(
-            name=TOOL,
-            version=version(TOOL),
-            python=platform.python_version(),
-            mlflow=_installed("mlflow"),
-            libraries=dict(measured.library_versions),
-        ),
+        tool=tool,
         policy=PolicyReference(policy.source_name or "built-in", policy.sha256),
         registered_model=model.name,
         version=model.version,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from mlflow_privacy_gate.cli.options import key_option, output_option, policy_option, server_options
+from mlflow_privacy_gate.cli.options import isolation_option, key_option, output_option, policy_option, server_options
 
 
 @click.command("check")
@@ -36,6 +36,7 @@ from mlflow_privacy_gate.cli.options import key_option, output_option, policy_op
     help="Write how exposed each row is to a local file.",
 )
 @click.option("--dry-run", is_flag=True, help="Measure and judge, write nothing.")
+@isolation_option
 @key_option
 @policy_option
 @server_options
@@ -51,6 +52,7 @@ def command(
     stop_early: bool,
     records: Path | None,
     dry_run: bool,
+    isolation: str,
     key: str | None,
     policy: Path | None,
     tracking_uri: str | None,
@@ -79,6 +81,7 @@ def command(
             subgroups=subgroups,
             stop_early=stop_early,
             records=records,
+            isolation=isolation,
             tracking_uri=tracking_uri,
             registry_uri=registry_uri,
             progress=progress,

@@ -62,6 +62,17 @@ def scope_options(command: Command) -> Command:
     return command
 
 
+def isolation_option(command: Command) -> Command:
+    """Add ``--in-process``; without it a model is opened in a child process."""
+    return click.option(
+        "--in-process",
+        "isolation",
+        flag_value="in-process",
+        default="child-process",
+        help="Open the model in this process, not in a child without keys and credentials: it runs its author's code.",
+    )(command)
+
+
 def output_option(*more: str) -> Callable[[Command], Command]:
     """Add ``--output text|json`` and any further formats named."""
     return click.option(

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import click
 
-from mlflow_privacy_gate.cli.options import key_option, policy_option, server_options, target_options
+from mlflow_privacy_gate.cli.options import isolation_option, key_option, policy_option, server_options, target_options
 
 
 @click.command("promote")
 @click.argument("model_uri", metavar="MODEL")
 @target_options
 @click.option("--recorded", is_flag=True, help="Use the recorded evidence and do not test again (a rollback).")
+@isolation_option
 @key_option
 @policy_option
 @server_options
@@ -23,6 +24,7 @@ def command(
     stage: str | None,
     alias: str | None,
     recorded: bool,
+    isolation: str,
     key: str | None,
     policy: Path | None,
     tracking_uri: str | None,
@@ -52,6 +54,7 @@ def command(
                 f"models:/{model.name}/{model.version}" if model.versioned else model_uri,
                 policy=in_force,
                 key=key,
+                isolation=isolation,
                 tracking_uri=tracking_uri,
                 registry_uri=registry_uri,
                 progress=progress,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 from mlflow_privacy_gate.errors import ModelUnusable
@@ -18,6 +19,12 @@ FLAVOURS: Mapping[str, str] = {
 def load_model(folder: Path) -> LoadedModel:
     """Open the model in an MLflow model folder by the first flavour that is known here; ModelUnusable where none is."""
     return loader_for(folder).load(folder)
+
+
+@contextmanager
+def in_process(folder: Path) -> Iterator[LoadedModel]:
+    """Open the model in this very process, which runs its author's code with everything that this process may do."""
+    yield load_model(folder)
 
 
 def loader_for(folder: Path) -> ModelLoader:

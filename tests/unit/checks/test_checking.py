@@ -222,7 +222,7 @@ class BrokenSigner:
 @pytest.mark.parametrize(
     "changes",
     [
-        {"load_model": fails(ModelUnusable("cannot be opened"))},
+        {"open_model": fails(ModelUnusable("cannot be opened"))},
         {"split_sources": fails(SplitsUnavailable("gone"))},
         {"clock": fails(RuntimeError("no clock"))},
         {"signer": BrokenSigner()},
