@@ -69,15 +69,13 @@ def weigh(policy: Policy, findings: Sequence[Finding], papers: Attached, asked: 
 
 
 def tests_answered(policy: Policy, papers: Attached, asked: Promotable) -> frozenset[str]:
-    """Give the tests (envelope sha256) that a believed statement for this very promotion names: a sign-off, or a waiver of PG108 in force."""
+    """Give the tests (envelope sha256) that a believed statement for this very promotion names: a sign-off, or a waiver of PG108."""
     sign_offs, _ = _believed(SignOff, policy, papers.sign_offs, asked.now)
     waivers, _ = _believed(Waiver, policy, papers.waivers, asked.now)
-    in_force = [
-        found
-        for found in (verified.statement for verified in waivers)
-        if ReasonCode.PG108 in found.findings and not faults(policy, found) and not _outside(found, asked.now)
-    ]
-    statements = [*(verified.statement for verified in sign_offs), *in_force]
+    statements: list[SignOff | Waiver] = [verified.statement for verified in sign_offs]
+    for waiver in (verified.statement for verified in waivers):
+        if ReasonCode.PG108 in waiver.findings and not faults(policy, waiver) and not _outside(waiver, asked.now):
+            statements.append(waiver)
     return frozenset(found.evidence_sha256 for found in statements if _covers(found.scope, asked.target))
 
 

@@ -13,14 +13,21 @@ import sys
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
+from sqlalchemy.orm import sessionmaker
+
 from mlflow_privacy_gate.errors import InternalError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
     from mlflow import MlflowClient
     from mlflow.entities.model_registry import ModelVersion
     from mlflow.store.artifact.artifact_repo import ArtifactRepository
     from mlflow.store.model_registry.abstract_store import AbstractStore
     from mlflow.store.tracking.abstract_store import AbstractStore as AbstractTrackingStore
+    from sqlalchemy import Connection
+    from sqlalchemy.orm import Session
 
 _SERVER_HANDLERS = "mlflow.server.handlers"
 _BACKEND_VARIABLE = "_MLFLOW_SERVER_FILE_STORE"
@@ -58,6 +65,35 @@ def inner_store(inner_uri: str, tracking_uri: str | None) -> AbstractStore:
     if "tracking_uri" in accepted:
         return cast("AbstractStore", builder(store_uri=inner_uri, tracking_uri=tracking_uri))
     return cast("AbstractStore", builder(store_uri=inner_uri))
+
+
+def keeps_sql(store: AbstractStore) -> bool:
+    """Whether a registry store keeps everything in a database and opens its sessions in one place, so that they can be joined."""
+    return hasattr(store, "engine") and hasattr(store, "ManagedSessionMaker") and hasattr(store, "db_type")
+
+
+def managed_sessions(connection: Connection, db_type: str) -> Callable[..., AbstractContextManager[Session]]:
+    """Return MLflow's own maker of sessions, on a connection whose transaction is somebody else's: they commit and roll back savepoints."""
+    maker = sessionmaker(bind=connection, join_transaction_mode="create_savepoint")
+    wrapped: Callable[..., AbstractContextManager[Session]] = _private(
+        "mlflow.store.db.utils", "_get_managed_session_maker"
+    )(maker, db_type)
+    return wrapped
+
+
+def active_workspace(store: AbstractStore) -> str:
+    """Return the workspace of the request at hand; ``default`` where the store knows none."""
+    active = getattr(store, "_get_active_workspace", None)
+    return str(active()) if active is not None else "default"
+
+
+def request_user() -> str | None:
+    """Return the account of the request at hand under ``--app-name basic-auth``, None outside of that."""
+    flask = sys.modules.get("flask")  # where it was not loaded there is no request
+    if flask is None or not flask.has_request_context():
+        return None
+    user = getattr(flask.g, "mlflow_authenticated_user", None)
+    return None if user is None else str(user)
 
 
 def server_tracking_store() -> AbstractTrackingStore:

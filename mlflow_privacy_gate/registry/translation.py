@@ -36,6 +36,16 @@ def is_database_failure(error: BaseException) -> bool:
     return type(error).__module__.partition(".")[0] in _DATABASES
 
 
+def is_conflict(error: BaseException) -> bool:
+    """Whether a database gave one of two transactions up for the other (a deadlock): the same again may well succeed."""
+    if isinstance(error, MlflowException):
+        return error.__cause__ is not None and is_conflict(error.__cause__)
+    driver = getattr(error, "orig", None)
+    state = getattr(driver, "pgcode", None) or getattr(driver, "sqlstate", None)
+    number = driver.args[0] if driver is not None and driver.args else None
+    return state in {"40P01", "40001"} or number in {1205, 1213}  # PostgreSQL; MySQL
+
+
 def asking(where: str, question: Callable[[], _T], *, missing: Callable[[str], PrivacyGateError] | None = None) -> _T:
     """Put one question to a server or store, again after a short wait where it is busy, and translate what it raises.
 

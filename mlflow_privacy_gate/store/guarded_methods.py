@@ -15,13 +15,22 @@ from mlflow.entities.model_registry.model_version_stages import get_canonical_st
 from mlflow_privacy_gate.gate import Route
 from mlflow_privacy_gate.store.promotion_guard import Promotion
 from mlflow_privacy_gate.store.routes import IntoName, ToAlias, ToStage
-from mlflow_privacy_gate.store.subjects import copied_version, every_version, existing_version, new_version, stored_name
+from mlflow_privacy_gate.store.subjects import (
+    copied_version,
+    every_version,
+    evidence_among,
+    existing_version,
+    new_version,
+    stored_name,
+)
+from mlflow_privacy_gate.vocabulary import TAG_PREFIX
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion, RegisteredModel
 
     from mlflow_privacy_gate.store._interface import RegistryStore
     from mlflow_privacy_gate.store.promotion_guard import PromotionGuard
+    from mlflow_privacy_gate.store.subjects import Tag
 else:
     RegistryStore = object  # the inner store's own class follows this one
 
@@ -41,6 +50,7 @@ class GuardedMethods(RegistryStore):
             look=partial(existing_version, self, name, version),
             version_location=self.get_model_version_download_uri,
             write=partial(inner.transition_model_version_stage, name, version, stage, archive_existing_versions),
+            version=str(version),
         )
         return self._privacy_gate.promote(promotion)
 
@@ -53,6 +63,7 @@ class GuardedMethods(RegistryStore):
                 look=partial(existing_version, self, name, version),
                 version_location=self.get_model_version_download_uri,
                 write=partial(inner.set_registered_model_alias, name, alias, version),
+                version=str(version),
             )
         )
 
@@ -67,17 +78,20 @@ class GuardedMethods(RegistryStore):
             write=partial(inner.create_model_version, name, source, *args, **kwargs),
             written=lambda created: existing_version(self, created.name, created.version),
             undo=lambda created: self.delete_model_version(created.name, created.version),
+            evidence=evidence_among((tag.key, tag.value) for tag in given.get("tags") or ()),
         )
         return self._privacy_gate.promote(promotion)
 
     def copy_model_version(self, src_mv: ModelVersion, dst_name: str) -> ModelVersion:
-        """Copy a version; judged before the destination model is made. The inner store then creates through the guarded method."""
+        """Copy a version. What the inner store creates on the way, it creates through this class; it is judged once, here."""
         inner: Any = super()
         promotion: Promotion[ModelVersion] = Promotion(
             IntoName(src_mv.name, dst_name, Route.COPY, partial(stored_name, self, dst_name)),
             look=partial(copied_version, self, src_mv, dst_name),
             version_location=self.get_model_version_download_uri,
             write=partial(inner.copy_model_version, src_mv, dst_name),
+            written=lambda created: existing_version(self, created.name, created.version),
+            undo=lambda created: self.delete_model_version(created.name, created.version),
         )
         return self._privacy_gate.promote(promotion)
 
@@ -91,3 +105,23 @@ class GuardedMethods(RegistryStore):
             write=partial(inner.rename_registered_model, name, new_name),
         )
         return self._privacy_gate.promote(promotion)
+
+    def set_model_version_tag(self, name: str, version: Any, tag: Tag) -> None:
+        """Set a tag; one of the gate's own only between promotions, and evidence that is believed goes into the ledger with it."""
+        inner: Any = super()
+        write = partial(inner.set_model_version_tag, name, version, tag)
+        if not tag.key.startswith(TAG_PREFIX):
+            write()
+        elif evidence := evidence_among([(tag.key, tag.value)]):
+            self._privacy_gate.write_evidence(name, str(version), evidence, write)
+        else:
+            self._privacy_gate.write_in_turn(name, str(version), write)
+
+    def delete_model_version_tag(self, name: str, version: Any, key: str) -> None:
+        """Delete a tag; one of the gate's own only between promotions. The ledger forgets nothing by it."""
+        inner: Any = super()
+        write = partial(inner.delete_model_version_tag, name, version, key)
+        if key.startswith(TAG_PREFIX):
+            self._privacy_gate.write_in_turn(name, str(version), write)
+        else:
+            write()

@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from mlflow_privacy_gate.registry.server_bytes import served_folder
 from mlflow_privacy_gate.registry.stores import SCHEME, said_without_credentials
 from mlflow_privacy_gate.store.guarded_methods import GuardedMethods
 from mlflow_privacy_gate.store.promotion_guard import PromotionGuard
+from mlflow_privacy_gate.store.recording import Asker
+from mlflow_privacy_gate.store.turns import turns_at
 
 if TYPE_CHECKING:
     from mlflow.store.model_registry.abstract_store import AbstractStore
@@ -46,7 +49,7 @@ def open_gated_store(store_uri: str, tracking_uri: str | None = None, **_: objec
         )
     inner = mlflow_private.inner_store(inner_uri, tracking_uri)
     policy_file = server_policy_file(os.environ)
-    guard = PromotionGuard(policy_file, _folders(tracking_uri))
+    guard = PromotionGuard(policy_file, _folders(tracking_uri), turns_at(inner), partial(_asker, inner))
     _announce(policy_file, inner_uri)
     return gated(inner, guard)
 
@@ -58,6 +61,11 @@ def gated(inner: AbstractStore, guard: PromotionGuard) -> AbstractStore:
     store: AbstractStore = guarded.__new__(guarded)
     store.__dict__ = inner.__dict__
     return store
+
+
+def _asker(inner: AbstractStore) -> Asker:
+    """Say who makes the request at hand."""
+    return Asker(mlflow_private.request_user() or "unauthenticated", mlflow_private.active_workspace(inner))
 
 
 def _folders(

@@ -63,8 +63,3 @@ def target_of(
         model_digest_problem=digest_problem,
         evidence_location=subject.evidence_location if subject is not None else None,
     )
-
-
-def refusal_of(error: Exception, request: Request) -> str:
-    """Return the refusal, as a person reads it, of a promotion that could not be decided."""
-    return gate.refuse(target_of(request), [finding_of(error)]).refusal

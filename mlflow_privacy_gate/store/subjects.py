@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from mlflow.exceptions import MlflowException
@@ -11,12 +11,21 @@ from mlflow.exceptions import MlflowException
 from mlflow_privacy_gate.evidence.officer_statements import Attached, attached
 from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
 from mlflow_privacy_gate.registry.translation import is_missing
-from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG
+from mlflow_privacy_gate.vocabulary import (
+    ATTESTATION_ARTIFACT,
+    ATTESTATION_TAG,
+    EXEMPTION_TAG,
+    SIGN_OFF_TAG,
+    WAIVER_TAG,
+)
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
 
     from mlflow_privacy_gate.store._interface import RegistryStore
+
+
+_STATEMENT_TAGS = tuple(f"{tag}." for tag in (WAIVER_TAG, SIGN_OFF_TAG, EXEMPTION_TAG))
 
 
 class Tag(Protocol):
@@ -28,27 +37,29 @@ class Tag(Protocol):
 
 @dataclass(frozen=True)
 class Subject:
-    """One version (``version`` None: not created yet), the location of its bytes, and its raw, untrusted envelopes if any.
-
-    ``attestation`` is the evidence, ``papers`` are the officers' statements.
-    """
+    """One version (``version`` None: not created yet), the location of its bytes, and its raw, untrusted evidence tags."""
 
     name: str
     version: str | None
     location: str
-    attestation: str | None
+    evidence_tags: Mapping[str, str]
     run_id: str | None = None
-    papers: Attached = field(default_factory=Attached)
 
     @property
     def attestations(self) -> tuple[str, ...]:
-        """The envelopes to be looked at."""
-        return () if self.attestation is None else (self.attestation,)
+        """The envelopes of the evidence to be looked at."""
+        attestation = self.evidence_tags.get(ATTESTATION_TAG)
+        return () if attestation is None else (attestation,)
+
+    @property
+    def papers(self) -> Attached:
+        """The officers' statements."""
+        return attached(self.evidence_tags)
 
     @property
     def evidence_location(self) -> str | None:
         """Where a person finds the evidence: the run's artifact, else the tag; None where there is none."""
-        if self.attestation is None:
+        if not self.attestations:
             return None
         return f"runs:/{self.run_id}/{ATTESTATION_ARTIFACT}" if self.run_id else f"the version's tag {ATTESTATION_TAG}"
 
@@ -59,8 +70,7 @@ def existing_version(store: RegistryStore, name: str, version: str) -> tuple[Sub
     location = store.get_model_version_download_uri(found.name, found.version)
     if is_prompt(found.source, location):
         return ()
-    tags = found.tags
-    return (Subject(found.name, str(found.version), location, tags.get(ATTESTATION_TAG), found.run_id, attached(tags)),)
+    return (Subject(found.name, str(found.version), location, evidence_among(found.tags.items()), found.run_id),)
 
 
 def every_version(store: RegistryStore, name: str) -> tuple[Subject, ...]:
@@ -83,20 +93,14 @@ def new_version(name: str, source: str, tags: Iterable[Tag] | None) -> tuple[Sub
     """Describe a version that is about to be created; empty when it is a prompt."""
     if is_prompt(source, source):
         return ()
-    carried = {tag.key: tag.value for tag in tags or ()}
-    return (Subject(name, None, source, carried.get(ATTESTATION_TAG), papers=attached(carried)),)
+    return (Subject(name, None, source, evidence_among((tag.key, tag.value) for tag in tags or ())),)
 
 
 def copied_version(store: RegistryStore, original: ModelVersion, name: str) -> tuple[Subject, ...]:
     """Describe a copy that is about to be made: the original's stored bytes, with the tags the copy will carry."""
+    carried = evidence_among(original.tags.items())
     return tuple(
-        replace(
-            subject,
-            name=name,
-            version=None,
-            attestation=original.tags.get(ATTESTATION_TAG),
-            papers=attached(original.tags),
-        )
+        replace(subject, name=name, version=None, evidence_tags=carried)
         for subject in existing_version(store, original.name, original.version)
     )
 
@@ -109,6 +113,11 @@ def stored_name(store: RegistryStore, name: str) -> str | None:
         if is_missing(exc):
             return None
         raise
+
+
+def evidence_among(tags: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Pick the tags that may hold an attestation or an officer's statement."""
+    return {key: value for key, value in tags if key == ATTESTATION_TAG or key.startswith(_STATEMENT_TAGS)}
 
 
 def is_prompt(source: str | None, location: str | None) -> bool:

@@ -20,6 +20,8 @@ from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.policy.location import PolicyFile
 from mlflow_privacy_gate.store.opening import gated, open_gated_store
 from mlflow_privacy_gate.store.promotion_guard import PromotionGuard
+from mlflow_privacy_gate.store.recording import Asker
+from mlflow_privacy_gate.store.turns import turns_at
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG
 
 SIGNER = fresh_signer()
@@ -118,7 +120,8 @@ class Bench:
         self.folder = folder
         self.change: Callable[[], None] | None = None
         self.fault: Exception | None = None
-        guard = PromotionGuard(PolicyFile(policy_path), self._folder_at)
+        turns = turns_at(self.inner)  # type: ignore[arg-type]
+        guard = PromotionGuard(PolicyFile(policy_path), self._folder_at, turns, lambda: Asker("tester", "default"))
         self.store: Any = gated(self.inner, guard)  # type: ignore[arg-type]
 
     @contextmanager
@@ -225,10 +228,21 @@ def test_a_prompts_tag_makes_no_prompt(bench: Bench) -> None:
 
 
 def test_a_version_created_into_a_guarded_name_is_judged_by_the_evidence_in_its_tags(bench: Bench) -> None:
+    create = partial(bench.store.create_model_version, "live-credit", "s3://bucket/model", None)
+    assert "PG001" in bench.refusal(lambda: create([]))
     tag = tagged(ATTESTATION_TAG, attestation(passing_evidence(model_digest(bench.folder)), SIGNER))
-    bench.store.create_model_version("live-credit", source="s3://bucket/model", tags=[tag])
+    create([tag])
     assert ("live-credit", 1) in bench.inner.stored
-    bench.refusal(lambda: bench.store.create_model_version("live-credit", "s3://bucket/model", None, []))
+
+
+def test_a_version_created_without_tags_is_judged_by_the_newest_test_of_its_bytes_that_the_ledger_holds(
+    bench: Bench,
+) -> None:
+    create = partial(bench.store.create_model_version, "live-credit", "s3://bucket/model", None)
+    tag = tagged(ATTESTATION_TAG, attestation(passing_evidence(model_digest(bench.folder)), SIGNER))
+    create([tag])
+    create([])
+    assert ("live-credit", 2) in bench.inner.stored
 
 
 def test_a_version_that_holds_other_bytes_once_created_is_taken_back(bench: Bench) -> None:
