@@ -141,21 +141,23 @@ def _compared(
     asked = ask_sets(loaded, rows)
     progress("training the calibration model")
     calibration = _calibration(loaded, asked, digest, question, policy, tools)
+    calibrated = calibrated_facts(
+        loaded,
+        asked,
+        count=question.references,
+        seed=seed,
+        origins=policy.attacks.reference_origins,
+        progress=progress,
+    )
     return _Found(
         digest,
         rows,
         asked,
         calibration,
         ema=ema_facts(asked, calibration, unlogged_control=rows.unlogged_control),
+        # Last, for it may fail without harm, and a model in a process of its own answers nothing after a failure.
         ks=ks_facts(loaded, asked, calibration, seed=seed),
-        calibrated=calibrated_facts(
-            loaded,
-            asked,
-            count=question.references,
-            seed=seed,
-            origins=policy.attacks.reference_origins,
-            progress=progress,
-        ),
+        calibrated=calibrated,
         warnings=loaded.notes.warnings,
         libraries=dict(loaded.notes.library_versions or {}),
     )

@@ -18,9 +18,11 @@ if TYPE_CHECKING:
 def ks_facts(model: LoadedModel, asked: AskedSets, calibration: Calibration, *, seed: int) -> KsFacts:
     """Train the recipe on the query rows alone and compare; not run, with the reason, where that cannot be."""
     query = asked.query
+    if query.labels.nunique() < 2:
+        return KsFacts(KsState.NOT_RUN, reason="a model cannot be trained on query rows that are all of one class")
     try:
         said = model.refit(query.features, query.labels, train_rows=query.said.n, seed=seed)
-    except ModelUnusable as exc:  # rows of one class, too few for a fold: nothing that decides is lost
+    except ModelUnusable as exc:  # too few rows for the recipe: nothing that decides is lost
         return KsFacts(KsState.NOT_RUN, reason=exc.message)
     if said is None:
         return KsFacts(KsState.NOT_RUN, reason="the model cannot be trained again from its own parameters")
