@@ -21,6 +21,7 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable, UsageError
+from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 
 Seeds = np.random.SeedSequence
 # scikit-learn's, XGBoost's and LightGBM's name, then CatBoost's.
@@ -29,11 +30,11 @@ WORKER_PARAMETERS = frozenset({"n_jobs", "thread_count"})
 
 
 class Recipe(Protocol):
-    """A way of training, named in evidence by its origin: ``clone`` or ``function``."""
+    """A way of training, named in evidence by its origin."""
 
     @property
     def origin(self) -> str:
-        """Where the references' recipe comes from."""
+        """Where the recipe comes from, a word of :class:`.vocabulary.ReferenceOrigin`."""
 
     def fit(self, features: Any, labels: Any, seeds: Seeds) -> Any:
         """Train a new model on rows (m, d) with labels (m,); the same seeds give the same model."""
@@ -50,7 +51,7 @@ class CloneRecipe:
     """The logged estimator's own parameters; ``estimator`` is unfitted."""
 
     estimator: Any
-    origin: str = "clone"
+    origin: str = ReferenceOrigin.CLONE
 
     def fit(self, features: Any, labels: Any, seeds: Seeds) -> Any:
         """Train a clone, with a seed of its own in every part that has one."""
@@ -78,7 +79,7 @@ class FunctionRecipe:
     """A training function of the author's."""
 
     function: Callable[[Any, Any, int], Any]
-    origin: str = "function"
+    origin: str = ReferenceOrigin.TRAINING_FUNCTION
 
     def fit(self, features: Any, labels: Any, seeds: Seeds) -> Any:
         """Call the function with a seed drawn from ``seeds``."""

@@ -6,7 +6,7 @@ and one of membership; a reference's probabilities are never kept whole.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -17,6 +17,7 @@ from mlflow_privacy_gate.attacks import loss
 from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.errors import ObservationError
+from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 
 # 40 % of a forest's loss scores are infinite, and inf - inf is no number: whatever is subtracted or averaged is clipped first.
 PROBABILITY_FLOOR = 1e-6
@@ -25,8 +26,6 @@ CLIPPING_NOTE = f"probabilities clipped to [{PROBABILITY_FLOOR:g}, 1 - {PROBABIL
 # One model that did not see a row gives no spread.
 FEWEST_MODELS = 2
 TOP_PROBABILITIES = 3
-
-ORIGINS = ("clone", "function", "models")
 
 
 @dataclass(frozen=True)
@@ -60,10 +59,10 @@ class References:
     """K reference models' answers about the n rows under test.
 
     ``scores`` (K, n) float64: the ``loss`` score of each row, in [-13.8, 13.8] when it came from probabilities clipped to
-    [1e-6, 1 - 1e-6]. ``in_mask`` (K, n) bool: True where that model was trained on the row. ``origin``: ``clone`` of the logged
-    estimator, training ``function``, or foreign ``models``. ``seed``: None where the models were trained elsewhere. ``posteriors``
-    (K, n, …) are kept on request, for the shadow attack. ``notes``: sentences for the evidence. ObservationError where the matrices
-    do not fit or hold NaN or infinity.
+    [1e-6, 1 - 1e-6]. ``in_mask`` (K, n) bool: True where that model was trained on the row. ``origin``: a word of
+    :class:`.vocabulary.ReferenceOrigin`. ``seed``: None where the models were trained elsewhere. ``posteriors`` (K, n, …) are kept
+    on request, for the shadow attack. ``notes``: sentences for the evidence. ObservationError where the matrices do not fit or hold
+    NaN or infinity.
     """
 
     scores: FloatArray
@@ -74,8 +73,9 @@ class References:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.origin not in ORIGINS:
-            raise ObservationError(f"references: origin: expected one of {', '.join(ORIGINS)}, got {self.origin!r}")
+        if self.origin not in tuple(ReferenceOrigin):
+            known = ", ".join(ReferenceOrigin)
+            raise ObservationError(f"references: origin: expected one of {known}, got {self.origin!r}")
         if self.scores.ndim != 2 or self.scores.shape != self.in_mask.shape:
             raise ObservationError(
                 f"references: expected scores and in_mask of one shape (K, n), got {self.scores.shape} and {self.in_mask.shape}"
@@ -118,25 +118,31 @@ class References:
     @classmethod
     def from_observations(
         cls,
-        observations: Sequence[Observations],
+        observations: Iterable[Observations],
         in_mask: BoolArray,
         *,
-        origin: str = "models",
+        origin: str = ReferenceOrigin.LOGGED_MODELS,
         seed: int | None = None,
+        keep_posteriors: bool = True,
     ) -> References:
         """Build references from models that are there already: what each says of the same n rows, and which rows it was trained on.
 
-        ``in_mask`` (K, n) bool. Each model must know the label of every row; ObservationError where one does not.
+        ``observations`` are taken one by one and none is kept whole. ``in_mask`` (K, n) bool. ``keep_posteriors``: for the shadow attack.
+        Each model must know the label of every row; ObservationError where one does not.
         """
+        scores, posteriors = [], []
         for index, one in enumerate(observations):
             if one.unknown_labels:
                 raise ObservationError(
                     f"references: reference {index + 1} does not know the labels of {one.unknown_labels} of {one.kept.size} rows"
                 )
-        scores = np.stack([clipped_loss(one) for one in observations])
-        posteriors = [Posteriors.of(one) for one in observations]
-        top, correct = np.stack([one.top for one in posteriors]), np.stack([one.correct for one in posteriors])
-        return cls(scores, in_mask, origin, seed, Posteriors(top, correct), (CLIPPING_NOTE,))
+            scores.append(clipped_loss(one))
+            if keep_posteriors:
+                posteriors.append(Posteriors.of(one))
+        kept = None
+        if posteriors:
+            kept = Posteriors(np.stack([one.top for one in posteriors]), np.stack([one.correct for one in posteriors]))
+        return cls(np.stack(scores), in_mask, origin, seed, kept, (CLIPPING_NOTE,))
 
     def take(self, rows: IntArray | BoolArray) -> References:
         """Give the references of some rows only, in the order asked for."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import platform
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -140,10 +141,24 @@ def _measured(model: ResolvedModel, policy: Policy, tools: Tools, extent: Extent
         digest = model_digest(folder)
         with tools.open_model(folder) as loaded:
             splits = find_splits(tools.split_sources(loaded), model)
-            measured = measure(loaded, splits, policy, extent=extent, progress=tools.progress)
+            measured = measure(
+                loaded,
+                splits,
+                policy,
+                open_logged=partial(_opened, tools),
+                extent=extent,
+                progress=tools.progress,
+            )
         if model_digest(folder) != digest:
             raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
     return digest, measured
+
+
+@contextmanager
+def _opened(tools: Tools, model_uri: str) -> Iterator[LoadedModel]:
+    """Open another logged model, as it is opened that is under test."""
+    with tools.registry.open_model(tools.registry.resolve(model_uri)) as folder, tools.open_model(folder) as loaded:
+        yield loaded
 
 
 def _tool(measured: Measurement, isolation: Isolation) -> ToolFacts:

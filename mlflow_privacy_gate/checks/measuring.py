@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks.blind import FEWEST_ROWS, BlindBaseline, blind_baseline
 from mlflow_privacy_gate.attacks.catalogue import applicable
 from mlflow_privacy_gate.checks.attacking import Scored, facts_of, score, with_worst, worst_of
@@ -15,6 +16,7 @@ from mlflow_privacy_gate.checks.grouping import subgroup_facts
 from mlflow_privacy_gate.checks.observing import Pool, accuracy, ask, pooled, unstable_rows
 from mlflow_privacy_gate.checks.referring import Referred, needy, refer
 from mlflow_privacy_gate.checks.rows import TestedRows, tested_rows
+from mlflow_privacy_gate.checks.stated_references import OpenLogged
 from mlflow_privacy_gate.checks.stating import data_facts, split_facts, validity_facts
 from mlflow_privacy_gate.evidence.facts import (
     AttackFacts,
@@ -87,11 +89,13 @@ def measure(
     splits: Splits,
     policy: Policy,
     *,
+    open_logged: OpenLogged,
     extent: Extent = Extent(),
     progress: Progress = lambda _: None,
 ) -> Measurement:
     """Ask the model about both sides once and measure whatever the policy asks for, and what it takes to believe it.
 
+    ``open_logged`` opens another logged model by its URI, where the policy admits such models as references.
     CouldNotJudge and its kin where the model, the splits or the answers cannot be used; nothing is ever dropped in silence.
     """
     seed = policy.attacks.seed
@@ -105,10 +109,10 @@ def measure(
     wanted = _wanted(policy, pool, gating)
     progress("running the attacks")
     scored, impossible = _scored(_without(wanted, needy(wanted)), pool, seed)
-    if _over(scored, gating, pool, extent.stop_over, seed):
+    if policy.attacks.references and _over(scored, gating, extent.stop_over):
         referred = Referred(why_not=dict.fromkeys(needy(wanted), STOPPED_EARLY), notes=(STOPPED_EARLY,))
     else:
-        referred = refer(model, pool, splits, policy, progress=progress)
+        referred = refer(model, pool, splits, policy, open_logged=open_logged, progress=progress)
     pool = replace(pool, references=referred.references)
     with_references, without = _scored(needy(wanted), pool, seed)
     scored = {name: one for name in wanted if (one := {**scored, **with_references}.get(name)) is not None}
@@ -166,11 +170,11 @@ def _scored(names: tuple[str, ...], pool: Pool, seed: int) -> tuple[dict[str, Sc
     return {name: score(name, pool, seed=seed) for name in possible}, impossible
 
 
-def _over(scored: Mapping[str, Scored], gating: tuple[str, ...], pool: Pool, margin: float | None, seed: int) -> bool:
+def _over(scored: Mapping[str, Scored], gating: tuple[str, ...], margin: float | None) -> bool:
     if margin is None:
         return False
-    aucs = [facts_of(scored[name], pool, fprs=(), seed=seed).metric("auc") for name in gating if name in scored]
-    return any(auc is not None and auc.value is not None and exceeds(auc.value, margin) for auc in aucs)
+    decisive = [scored[name] for name in gating if name in scored]
+    return any(exceeds(stats.attack_auc(one.members, one.non_members), margin) for one in decisive)
 
 
 def _without(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:

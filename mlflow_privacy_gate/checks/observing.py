@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from mlflow_privacy_gate.attacks.references import References
-    from mlflow_privacy_gate.checks.rows import TestedRows
+    from mlflow_privacy_gate.checks.rows import TestedRows, Whereabouts
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.splits._interface import Splits
 
@@ -36,7 +36,7 @@ class Pool:
     """Everything an attack may see: observations of n rows, which are members, the rows themselves, and reference models' answers.
 
     ``is_member`` (n,) bool, ``features`` (n, d) and ``labels`` (n,) are in the order of the observations, members first; ``index`` (n,)
-    is the rows' index in the splits as they were found. ``references`` are of the same n rows.
+    is the rows' index in the splits as they were found, ``at`` where each stands on its side. ``references`` are of the same n rows.
     """
 
     observations: Observations
@@ -44,6 +44,7 @@ class Pool:
     features: pd.DataFrame
     labels: pd.Series[Any]
     index: pd.Index[Any]
+    at: Whereabouts
     references: References | None = None
 
 
@@ -83,6 +84,7 @@ def pooled(sides: Sides, rows: TestedRows, target: str) -> Pool:
         together.drop(columns=target),
         together[target],
         index,
+        rows.members_at.of(sides.members.kept).then(rows.non_members_at.of(sides.non_members.kept)),
     )
 
 

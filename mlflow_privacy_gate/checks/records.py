@@ -29,7 +29,7 @@ def check_path(path: Path) -> None:
 
 
 def row_records(pool: Pool, scored: Mapping[str, Scored]) -> pd.DataFrame:
-    """Give one line a row, n lines, under the rows' own index.
+    """Give one line a row, n lines, under the rows' own index and in the order they were found in, members first.
 
     ``member`` bool; per attack ``<name>_score`` (float64, NaN where it was left out) and ``<name>_exposure``: the share of
     non-members that score lower, ties one half, a fraction in [0, 1].
@@ -40,7 +40,9 @@ def row_records(pool: Pool, scored: Mapping[str, Scored]) -> pd.DataFrame:
     for name, one in scored.items():
         columns[f"{name}_score"] = one.scores
         columns[f"{name}_exposure"] = _exposure(one)
-    records: pd.DataFrame = pd.DataFrame(columns, index=pool.index)
+    records: pd.DataFrame = pd.DataFrame(columns, index=pool.index).iloc[
+        np.lexsort((pool.at.as_found, ~pool.is_member))
+    ]
     return records
 
 

@@ -1,4 +1,4 @@
-"""Reference models for one check: trained where the policy asks for them and the model can be trained again."""
+"""Reference models for one check: trained, or found, where the policy asks for them, and what they say of the test itself."""
 
 from __future__ import annotations
 
@@ -12,6 +12,14 @@ from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks import scores
 from mlflow_privacy_gate.attacks.positive_control import overfitted
 from mlflow_privacy_gate.checks.observing import inputs
+from mlflow_privacy_gate.checks.stated_references import (
+    NOTES,
+    OpenLogged,
+    from_function,
+    from_logged,
+    function_reproduces,
+)
+from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, ReferenceOrigin
 
 if TYPE_CHECKING:
@@ -23,13 +31,16 @@ if TYPE_CHECKING:
 
 SHADOW = "shadow"
 CONTROL_ATTACK = "calibrated"
+# A reference keeps of each row its score and whether it saw the row; for the shadow attack three probabilities and a truth value too.
+BYTES_PER_ROW = 8 + 1
+BYTES_PER_ROW_WITH_POSTERIORS = BYTES_PER_ROW + 3 * 4 + 1
 
 
 @dataclass(frozen=True)
 class Referred:
     """What reference models gave: their answers, whether the logged model came out again, and the positive control.
 
-    ``references`` None: none were asked for, or none could be trained, and ``why_not`` names the reason for each attack that needs them.
+    ``references`` None: none were asked for, or none could be had, and ``why_not`` names the reason for each attack that needs them.
     ``control_auc``: attack AUC (a fraction) on a model that was overfitted on purpose, with the lower end of its 95 % interval.
     """
 
@@ -41,43 +52,137 @@ class Referred:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """One model, its rows, and what the policy asks for; ``open_logged`` opens another model by its URI."""
+
+    model: LoadedModel
+    pool: Pool
+    splits: Splits
+    policy: Policy
+    open_logged: OpenLogged
+    say: Callable[[str], None]
+
+    @property
+    def count(self) -> int:
+        return self.policy.attacks.references
+
+    @property
+    def keep_posteriors(self) -> bool:
+        return SHADOW in (*self.policy.attacks.gating, *self.policy.attacks.report)
+
+    def progress(self, done: int, of: int) -> None:
+        self.say(f"reference models: {done} of {of}")
+
+
 def refer(
     model: LoadedModel,
     pool: Pool,
     splits: Splits,
     policy: Policy,
     *,
+    open_logged: OpenLogged,
     progress: Callable[[str], None],
 ) -> Referred:
-    """Train the policy's number of reference models on random halves of both sides, and try to reproduce the logged model.
+    """Come by the policy's number of reference models in the most trustworthy way that it admits and that there is.
 
-    ModelUnusable when a reference cannot be trained or asked: none is ever dropped.
+    That is clones of the logged model; else the author's training function; else models that were logged before. ModelUnusable when a
+    reference cannot be trained or asked: none is ever dropped. CouldNotJudge where they would not fit the policy's memory limit.
     """
-    count = policy.attacks.references
-    if count == 0:
+    asked = _Asked(model, pool, splits, policy, open_logged, progress)
+    if asked.count == 0:
         return Referred(why_not=_all("the policy asks for no reference models (attacks.references: 0)"))
     if pool.observations.kind != "classification":
         return Referred(why_not=_all(f"reference models are of no use for a {pool.observations.kind} model here"))
-    if ReferenceOrigin.CLONE not in policy.attacks.reference_origins:
-        return Referred(why_not=_all("the policy admits no clones of the logged model (attacks.reference_origins)"))
-    references = model.references(
-        inputs(model, pool.features, splits),
-        pool.labels,
-        count=count,
-        seed=policy.attacks.seed,
-        keep_posteriors=SHADOW in (*policy.attacks.gating, *policy.attacks.report),
-        progress=lambda done, of: progress(f"training reference models: {done} of {of}"),
+    why_not = []
+    for origin, way in _WAYS.items():
+        if origin not in policy.attacks.reference_origins:
+            continue
+        references = way(asked)
+        if not isinstance(references, str):
+            return _referred(asked, references)
+        why_not.append(references)
+    admitted = f"the policy admits {', '.join(policy.attacks.reference_origins)} (attacks.reference_origins)"
+    return Referred(why_not=_all(f"{'; '.join(why_not)}; {admitted}"))
+
+
+def _referred(asked: _Asked, references: References) -> Referred:
+    """Run the positive control against the references, and try to reproduce the logged model the way they were trained."""
+    asked.say("training the positive control")
+    auc, low = _positive_control(asked.pool, references, asked.policy.attacks.seed)
+    origin, function = ReferenceOrigin(references.origin), asked.splits.training_function
+    if origin is ReferenceOrigin.TRAINING_FUNCTION and function is not None:
+        reproduced = function_reproduces(function, asked.model, asked.splits)
+    else:
+        reproduced = _reproduced(asked.model, asked.splits)
+    note = NOTES.get(origin, "").format(name=function.name if function else "", count=references.count)
+    return Referred(references, reproduced, auc, low, notes=(note,) if note else ())
+
+
+def _clones(asked: _Asked) -> References | str:
+    _refuse_more_than_fits(asked, asked.count)
+    found = asked.model.references(
+        inputs(asked.model, asked.pool.features, asked.splits),
+        asked.pool.labels,
+        count=asked.count,
+        seed=asked.policy.attacks.seed,
+        keep_posteriors=asked.keep_posteriors,
+        progress=asked.progress,
     )
-    if references is None:
-        return Referred(why_not=_all("the logged model cannot be trained again from its own parameters"))
-    progress("training the positive control")
-    auc, low = _positive_control(pool, references, policy.attacks.seed)
-    return Referred(
-        references=references,
-        reproduced=_reproduced(model, splits),
-        control_auc=auc,
-        control_ci_low=low,
+    return "the logged model cannot be trained again from its own parameters" if found is None else found
+
+
+def _by_function(asked: _Asked) -> References | str:
+    function = asked.splits.training_function
+    if function is None:
+        return "no training function was logged with the splits (`log_splits(…, training_function=…)`)"
+    _refuse_more_than_fits(asked, asked.count)
+    return from_function(
+        function,
+        asked.model,
+        asked.pool,
+        asked.splits,
+        count=asked.count,
+        seed=asked.policy.attacks.seed,
+        keep_posteriors=asked.keep_posteriors,
+        progress=asked.progress,
     )
+
+
+def _logged_before(asked: _Asked) -> References | str:
+    logged = asked.splits.reference_models
+    if logged is None:
+        return "no reference models were logged with the splits (`log_splits(…, reference_models=…)`)"
+    if not asked.splits.as_logged:
+        return "the reference models' masks are of the rows that were logged, and these are others"
+    _refuse_more_than_fits(asked, len(logged.uris))
+    return from_logged(
+        logged,
+        asked.pool,
+        asked.splits,
+        open_logged=asked.open_logged,
+        keep_posteriors=asked.keep_posteriors,
+        progress=asked.progress,
+    )
+
+
+# The most trustworthy first: a clone needs nobody's word.
+_WAYS: Mapping[ReferenceOrigin, Callable[[_Asked], References | str]] = {
+    ReferenceOrigin.CLONE: _clones,
+    ReferenceOrigin.TRAINING_FUNCTION: _by_function,
+    ReferenceOrigin.LOGGED_MODELS: _logged_before,
+}
+
+
+def _refuse_more_than_fits(asked: _Asked, count: int) -> None:
+    """Raise CouldNotJudge where the references' answers alone would need more memory than the policy allows."""
+    rows, limit = asked.pool.observations.n, asked.policy.limits.memory_gb
+    needed = count * rows * (BYTES_PER_ROW_WITH_POSTERIORS if asked.keep_posteriors else BYTES_PER_ROW) / 1e9
+    if needed > limit:
+        raise CouldNotJudge(
+            f"the answers of {count} reference models about {rows:,} rows need {needed:.1f} GB, more than `limits.memory_gb: {limit:g}`; "
+            "raise it, or test a sample (`sources.max_rows`)"
+        )
 
 
 def _reproduced(model: LoadedModel, splits: Splits) -> bool:

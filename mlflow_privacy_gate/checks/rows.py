@@ -1,30 +1,55 @@
-"""The rows that a test uses: those on both sides left out, and a seeded sample where there are more than the policy takes."""
+"""The rows that a test uses: in an order of their own, those on both sides left out, a seeded sample where there are too many.
+
+The order comes from the rows' content, so that no number of a test depends on how a file happened to be sorted.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.evidence.rowset import shared_rows
-from mlflow_privacy_gate.splits._interface import Split, Splits
+from mlflow_privacy_gate.splits._interface import Splits
 
 if TYPE_CHECKING:
     import pandas as pd
+
+Places: TypeAlias = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Whereabouts:
+    """Where n tested rows stand among all rows of their side: ``by_content`` (n,) in the order of their content, ``as_found`` (n,)."""
+
+    by_content: Places
+    as_found: Places
+
+    def of(self, kept: npt.NDArray[np.bool_]) -> Whereabouts:
+        """Give the whereabouts of some of the rows."""
+        return Whereabouts(self.by_content[kept], self.as_found[kept])
+
+    def then(self, other: Whereabouts) -> Whereabouts:
+        """Give the whereabouts of these rows and, after them, those of another side."""
+        return Whereabouts(
+            np.concatenate((self.by_content, other.by_content)), np.concatenate((self.as_found, other.as_found))
+        )
 
 
 @dataclass(frozen=True)
 class TestedRows:
     """The labelled rows of each side as they are tested, under the index they were found with, and what was left out to get there.
-
     ``shared`` counts the rows that stood on both sides, ``shared_expected`` what duplication within the sides alone predicts.
     ``group_overlap`` counts groups on both sides, None without a group column. ``notes`` are sentences for the card.
     """
 
     members: pd.DataFrame
     non_members: pd.DataFrame
+    members_at: Whereabouts
+    non_members_at: Whereabouts
     shared: int
     shared_expected: float
     group_overlap: int | None
@@ -37,27 +62,36 @@ def tested_rows(splits: Splits, *, max_rows: int, rng: np.random.Generator) -> T
     SplitsUnavailable when nothing is left of a side.
     """
     shared = shared_rows(splits.members.frame, splits.non_members.frame)
-    members, said_members = _kept(splits.members, shared.member_mask, "members", max_rows, rng)
-    non_members, said_non_members = _kept(splits.non_members, shared.non_member_mask, "non-members", max_rows, rng)
+    members = _kept("members", shared.member_order, shared.member_mask, max_rows, rng)
+    non_members = _kept("non-members", shared.non_member_order, shared.non_member_mask, max_rows, rng)
     return TestedRows(
-        members, non_members, shared.count, shared.expected, _group_overlap(splits), (*said_members, *said_non_members)
+        splits.members.frame.iloc[members.as_found],
+        splits.non_members.frame.iloc[non_members.as_found],
+        members,
+        non_members,
+        shared.count,
+        shared.expected,
+        _group_overlap(splits),
+        tuple(
+            f"A seeded sample of {max_rows:,} of {left:,} {role} was tested."
+            for role, mask in (("members", shared.member_mask), ("non-members", shared.non_member_mask))
+            if (left := int(np.count_nonzero(~mask))) > max_rows
+        ),
     )
 
 
 def _kept(
-    split: Split, shared: np.ndarray[tuple[int], np.dtype[np.bool_]], role: str, max_rows: int, rng: np.random.Generator
-) -> tuple[pd.DataFrame, tuple[str, ...]]:
-    frame = split.frame[~shared] if shared.any() else split.frame
-    if frame.empty:
+    role: str, order: Places, on_both_sides: npt.NDArray[np.bool_], max_rows: int, rng: np.random.Generator
+) -> Whereabouts:
+    places = np.flatnonzero(~on_both_sides[order])
+    if not places.size:
         raise SplitsUnavailable(
-            f"{role}: all {len(split.frame):,} rows stand on the other side too, so nothing can be told apart; "
+            f"{role}: all {on_both_sides.size:,} rows stand on the other side too, so nothing can be told apart; "
             "use non-members that the model was not trained on"
         )
-    notes: tuple[str, ...] = ()
-    if len(frame) > max_rows:
-        notes = (f"A seeded sample of {max_rows:,} of {len(frame):,} {role} was tested.",)
-        frame = frame.iloc[np.sort(rng.choice(len(frame), max_rows, replace=False))]
-    return frame, notes
+    if places.size > max_rows:
+        places = places[np.sort(rng.choice(places.size, max_rows, replace=False))]
+    return Whereabouts(places, order[places])
 
 
 def _group_overlap(splits: Splits) -> int | None:

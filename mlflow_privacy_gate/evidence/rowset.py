@@ -42,6 +42,8 @@ _GATHER_BYTES = 1 << 20
 class SharedRows:
     """Rows that stand in both tables, compared by their bytes.
 
+    ``member_order`` and ``non_member_order``: int64, that side's row numbers in an order that comes from the rows' content alone (of
+    both sides): tables of the same rows give the same rows in it, equal rows beside each other.
     ``member_mask`` and ``non_member_mask``: bool, one per row of that side, True for a row that also stands on the other side (both sides'
     rows are to be dropped). ``count``: rows to drop on the side that loses more. ``expected``: how many that side would lose if both
     were drawn at random from one source, judged by the duplicates within each side.
@@ -49,6 +51,8 @@ class SharedRows:
 
     member_mask: NDArray[np.bool_]
     non_member_mask: NDArray[np.bool_]
+    member_order: NDArray[np.int64]
+    non_member_order: NDArray[np.int64]
     count: int
     expected: float
 
@@ -97,7 +101,9 @@ def shared_rows(members: Any, non_members: Any, *, columns: Sequence[str] | None
         n_non_members * _twin_chance(n_members, groups.members, groups.non_members),
     )
     worse = 0 if lost[0] >= lost[1] else 1
-    return SharedRows(member_mask, non_member_mask, lost[worse], expected[worse])
+    is_member = groups.order < n_members
+    orders = groups.order[is_member], groups.order[~is_member] - n_members
+    return SharedRows(member_mask, non_member_mask, *orders, lost[worse], expected[worse])
 
 
 @dataclass(frozen=True)

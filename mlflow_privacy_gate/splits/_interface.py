@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
 
 from mlflow_privacy_gate.vocabulary import SplitOrigin
 
@@ -31,11 +35,34 @@ class Split:
 
 
 @dataclass(frozen=True)
+class TrainingFunction:
+    """The author's training code: ``name`` is ``package.module:function``, called with (features, labels, seed).
+
+    ``seed``: what it was called with for the logged model, None where that was not said.
+    """
+
+    name: str
+    seed: int | None = None
+
+
+@dataclass(frozen=True)
+class ReferenceModels:
+    """K models that were logged before, by ``uris``. ``trained_on()`` reads which rows each was trained on.
+
+    It gives (K, m + n) bool, members first, each side in the order of its content; SplitsUnavailable where it cannot be had.
+    """
+
+    uris: tuple[str, ...]
+    trained_on: Callable[[], npt.NDArray[np.bool_]]
+
+
+@dataclass(frozen=True)
 class Splits:
     """Members and non-members with their target column, as found.
 
     ``as_logged``: True when both sides equal what was logged, False when either differs (``as_logged_note`` says how), None when
     nothing was logged to compare with. ``notes``: sentences for the card (how the target was found, which contexts were chosen).
+    ``training_function`` and ``reference_models`` are the author's word on how to come by reference models, None where nothing was said.
     """
 
     members: Split
@@ -49,6 +76,8 @@ class Splits:
     used_for_tuning: bool | None = None
     score_columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    training_function: TrainingFunction | None = None
+    reference_models: ReferenceModels | None = None
 
 
 class LoggedArtifacts(Protocol):

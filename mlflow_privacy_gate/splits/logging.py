@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from mlflow_privacy_gate.errors import UsageError
-from mlflow_privacy_gate.evidence.rowset import rowset_digest
+from mlflow_privacy_gate.evidence.rowset import rowset_digest, shared_rows
 from mlflow_privacy_gate.splits.columns import column_kinds
 from mlflow_privacy_gate.splits.locations import local_path, objection
 from mlflow_privacy_gate.splits.manifest import SCHEMA, LoggedSplit, SplitManifest
 from mlflow_privacy_gate.splits.recording import Recording, recording_for, with_mlflow_record
+from mlflow_privacy_gate.splits.stated_training import (
+    MASKS_FILE,
+    LoggedReferences,
+    NamedModel,
+    function_name,
+    mask_table,
+    masks_sha256,
+    named_models,
+)
 from mlflow_privacy_gate.splits.tables import as_frame
 
 _CONTEXTS = {"members": "training", "non_members": "testing"}
@@ -28,6 +40,9 @@ def log_splits(
     group: str | None = None,
     run_id: str | None = None,
     model_id: str | None = None,
+    training_function: str | Callable[..., Any] | None = None,
+    training_seed: int | None = None,
+    reference_models: Sequence[Mapping[str, object]] | None = None,
 ) -> SplitManifest:
     """Record the rows a model was trained on and held-out rows of the same origin, so that the model can be tested for leaks.
 
@@ -47,6 +62,13 @@ def log_splits(
         A column (person, household, site) no value of which should stand on both sides.
     run_id, model_id
         Default to the active run, and to the one model that it logged.
+    training_function, training_seed
+        How to train such a model anew, for models that cannot be cloned: ``package.module:function`` (or the function), called as
+        ``function(features, labels, seed)`` for a fitted model, and the seed of this one. A check runs it only where the policy admits
+        ``training_function`` among ``attacks.reference_origins``.
+    reference_models
+        Models of the same recipe that were trained before on random parts of these rows, two or more, as
+        ``{"uri": "models:/…", "trained_on": mask}``; the mask (rows,) says which rows, all members first. Only the masks are stored.
 
     Returns
     -------
@@ -62,6 +84,10 @@ def log_splits(
     """
     frames = _checked(as_frame(members, what="members"), as_frame(non_members, what="non_members"), target, group)
     sources = _sources(members_source, non_members_source, store_rows)
+    function = None if training_function is None else function_name(training_function)
+    if function is None and training_seed is not None:
+        raise UsageError("training_seed: there is no training_function that it would be the seed of")
+    named = named_models(reference_models, rows=sum(map(len, frames.values()))) if reference_models else ()
     with recording_for(run_id, model_id) as recording:
         located = {side: source or _stored(side, recording) for side, source in sources.items()}
         sides = {side: _logged(frame, located[side]) for side, frame in frames.items()}
@@ -83,10 +109,27 @@ def log_splits(
             non_members=with_mlflow_record(sides["non_members"], inputs["non_members"]),
             group=group,
             model_id=recording.model_id,
+            training_function=function,
+            training_seed=training_seed,
+            reference_models=_with_masks(recording, frames, named) if named else None,
         )
         # Last, so that a manifest is only ever found beside everything that it names.
         recording.store_text("splits.json", manifest.to_json())
     return manifest
+
+
+def _with_masks(
+    recording: Recording, frames: Mapping[str, pd.DataFrame], named: Sequence[NamedModel]
+) -> LoggedReferences:
+    """Store which rows each earlier model was trained on, in the order of the rows' content, and say where."""
+    shared = shared_rows(frames["members"], frames["non_members"])
+    table = mask_table(named, np.concatenate((shared.member_order, shared.non_member_order + len(frames["members"]))))
+    recording.store_frame(MASKS_FILE, table)
+    return LoggedReferences(
+        uris=[model.uri for model in named],
+        masks=f"runs:/{recording.run_id}/{recording.folder}/{MASKS_FILE}",
+        masks_sha256=masks_sha256(table.to_numpy(dtype=np.bool_).T),
+    )
 
 
 def _checked(

@@ -11,9 +11,11 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.splits.columns import Kind
+from mlflow_privacy_gate.splits.stated_training import FUNCTION_PATTERN, LoggedReferences
 from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER, MANIFEST_ARTIFACT, ReasonCode
 
 SCHEMA: Final = "mlflow-privacy-gate/splits/v1"
+_OPTIONAL = frozenset({"training_function", "training_seed", "reference_models"})
 _STRICT = ConfigDict(extra="forbid", strict=True)
 
 
@@ -37,7 +39,11 @@ class LoggedSplit:
 
 @dataclass(frozen=True)
 class SplitManifest:
-    """Members and non-members of one model; ``model_id`` None = the only model of its run, logged later than the splits."""
+    """Members and non-members of one model; ``model_id`` None = the only model of its run, logged later than the splits.
+
+    ``training_function`` (``package.module:function``), ``training_seed`` and ``reference_models`` are optional, and written only where
+    they were given.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = _STRICT
 
@@ -47,10 +53,14 @@ class SplitManifest:
     non_members: LoggedSplit
     group: str | None = None
     model_id: str | None = None
+    training_function: Annotated[str, Field(pattern=FUNCTION_PATTERN)] | None = None
+    training_seed: int | None = None
+    reference_models: LoggedReferences | None = None
 
     def to_json(self) -> bytes:
         """Return the manifest's exact bytes as they are stored; the same manifest gives the same bytes."""
-        return (json.dumps(asdict(self), indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+        stated = {key: value for key, value in asdict(self).items() if value is not None or key not in _OPTIONAL}
+        return (json.dumps(stated, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     @classmethod
     def from_json(cls, text: bytes, *, where: str = MANIFEST_ARTIFACT) -> SplitManifest:

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
-from mlflow_privacy_gate.splits._interface import LoggedArtifacts, Split, Splits
+from mlflow_privacy_gate.splits._interface import LoggedArtifacts, ReferenceModels, Split, Splits
 from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.contexts import TUNING, normalised
 from mlflow_privacy_gate.splits.loading import LoadedSide, load_logged
 from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of, manifest_sha256
+from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.target import target_column
 from mlflow_privacy_gate.vocabulary import SplitOrigin
 
@@ -52,6 +53,8 @@ class ManifestSource:
             as_logged_note=differences(members, non_members),
             used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
             notes=notes,
+            training_function=stated_function(manifest.training_function, manifest.training_seed),
+            reference_models=stated_models(manifest, self._access),
         )
 
 
@@ -86,6 +89,12 @@ def logged_side(loaded: LoadedSide, logged: LoggedSplit, *, source: str | None =
 def differences(members: LoadedSide, non_members: LoadedSide) -> str | None:
     """Say how either side differs from what was logged, or None."""
     return "; ".join(side.difference for side in (members, non_members) if side.difference) or None
+
+
+def stated_models(manifest: SplitManifest, access: SourceAccess) -> ReferenceModels | None:
+    """Give the earlier models that a manifest names as a check takes them, None where it names none."""
+    named, rows = manifest.reference_models, manifest.members.rows + manifest.non_members.rows
+    return None if named is None else named.models(access, rows=rows)
 
 
 def used_for_tuning(artifacts: LoggedArtifacts, model: ResolvedModel, manifest: SplitManifest) -> bool | None:

@@ -20,7 +20,7 @@ VECTORS = Path(__file__).parents[2] / "data" / "vectors"
 def test_the_lab_is_reproduced(model: str) -> None:
     expected = json.loads((VECTORS / "lab8b" / "expected.json").read_text())[model]
     with np.load(VECTORS / "lab8b" / f"scores_{model}.npz") as lab:
-        references = References(lab["ref_score"], ~lab["ref_out"], "models")
+        references = References(lab["ref_score"], ~lab["ref_out"], "logged_models")
         member, target, published = lab["member"], lab["target_score"], lab["calibrated_score"]
     score = calibrated(target, references)
     np.testing.assert_allclose(score, published, rtol=0, atol=1e-12)
@@ -48,7 +48,7 @@ def test_calibration_on_adult_agrees_within_a_hundredth(model: str) -> None:
         probability = [np.clip(np.exp(-adult[f"{model}{name}"]), 1e-6, 1 - 1e-6) for name in ("_loss", "_ref_loss")]
         plain = -adult[f"{model}_loss"]
     target, shadows = (np.log(p) - np.log1p(-p) for p in probability)
-    score = calibrated(target, References(shadows, np.zeros(shadows.shape, dtype=np.bool_), "models"))
+    score = calibrated(target, References(shadows, np.zeros(shadows.shape, dtype=np.bool_), "logged_models"))
     assert attack_auc(score[member], score[~member]) == pytest.approx(expected["calibrated"]["auc"], abs=0.01)
     assert attack_auc(plain[member], plain[~member]) == pytest.approx(expected["direct_loss_auc"], abs=1e-12)
 

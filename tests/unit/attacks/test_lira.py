@@ -91,7 +91,7 @@ def test_rows_without_two_models_are_left_out_of_both_and_of_the_pooled_spread()
 
 def test_online_without_any_in_model_cannot_judge() -> None:
     target, references = drawn(16, 20)
-    foreign = References(references.scores, np.zeros_like(references.in_mask), "models")
+    foreign = References(references.scores, np.zeros_like(references.in_mask), "logged_models")
     with pytest.raises(CouldNotJudge, match="use more references"):
         lira.online(target, foreign)
     assert np.isfinite(lira.offline(target, foreign)).all()

@@ -58,7 +58,7 @@ def test_losses_are_clipped_to_those_of_the_floor() -> None:
 def test_the_probability_of_the_label_comes_back_from_the_score() -> None:
     probability = np.array([[1e-6, 0.2, 0.5, 0.9, 1 - 1e-6]])
     scores = np.log(probability) - np.log1p(-probability)
-    references = References(scores, np.zeros(scores.shape, dtype=np.bool_), "models")
+    references = References(scores, np.zeros(scores.shape, dtype=np.bool_), "logged_models")
     np.testing.assert_allclose(references.probability_of_label, probability, rtol=1e-9)
     assert references.probability_of_label.min() >= PROBABILITY_FLOOR
 
@@ -91,7 +91,7 @@ def test_models_that_are_there_already_serve_as_references() -> None:
     answers = [Observations.from_probabilities([[0.9, 0.1], [p, 1 - p]], ["x", "y"], ["x", "y"]) for p in (0.2, 0.4)]
     references = References.from_observations(answers, np.array([[True, False], [False, False]]))
     np.testing.assert_allclose(references.scores, [[np.log(9), np.log(4)], [np.log(9), np.log(1.5)]], atol=1e-12)
-    assert references.origin == "models"
+    assert references.origin == "logged_models"
     assert "clipped" in references.notes[0]
 
 

@@ -86,7 +86,7 @@ def test_members_of_a_half_are_what_the_model_was_trained_on() -> None:
     features = np.column_stack((np.arange(50), np.arange(50) % 7))
     references = references_of(train, features=features, labels=np.arange(50) % 2, count=2)
     assert seen == [row for mask in references.in_mask for row in np.flatnonzero(mask)]
-    assert references.origin == "function"
+    assert references.origin == "training_function"
     assert (references.scores[references.in_mask] == LOSS_LIMIT).all()  # a full-grown tree knows its rows by heart
 
 
