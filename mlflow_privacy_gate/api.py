@@ -40,6 +40,7 @@ def check(
     subgroups: Sequence[str] = (),
     stop_early: bool = False,
     records: str | Path | None = None,
+    suggest: bool = False,
     isolation: str = Isolation.IN_PROCESS,
     tracking_uri: str | None = None,
     registry_uri: str | None = None,
@@ -56,6 +57,7 @@ def check(
 
     ``subgroups``: columns to look at beside the classes. ``stop_early``: train no reference models once the verdict can no longer
     change. ``records``: a local ``.parquet`` file for how exposed each row is; it is personal data and never goes to MLflow.
+    ``suggest``: where the model is over the margin, measure what each mitigation would do to it; ``mitigations`` of the result, best first.
 
     ``isolation``: ``in-process``, or ``child-process`` to open the model in a process of its own, without keys and credentials and within
     the policy's ``limits`` (the command line's way): for a model that this script did not train itself.
@@ -95,6 +97,7 @@ def check(
         subgroup_columns=tuple(subgroups),
         stop_early=stop_early,
         records=Path(records) if records is not None else None,
+        suggest=suggest,
     )
     result = run_check(model_uri, in_force, tools, wishes)
     if card_file is not None and not dry_run:

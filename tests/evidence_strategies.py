@@ -15,6 +15,8 @@ from mlflow_privacy_gate.evidence.facts import (
     Metric,
     NotRun,
     PolicyReference,
+    PrivacyBudgetFacts,
+    RecomputedEpsilon,
     SplitFacts,
     SubgroupFacts,
     ToolFacts,
@@ -111,6 +113,19 @@ _CARD = st.builds(
     max_attack_auc=_maybe(_NUMBER),
     differential_privacy=_maybe(_CLAIM),
 )
+_BUDGET = st.builds(
+    PrivacyBudgetFacts,
+    recomputed=_several(
+        st.builds(RecomputedEpsilon, method=_TEXT, epsilon=_maybe(_NUMBER), accountant=_TEXT, version=_TEXT)
+    ),
+    epsilon_lower_bound=_maybe(_NUMBER),
+    level=_maybe(_NUMBER),
+    attack=_maybe(_TEXT),
+    tail=_maybe(_TEXT),
+    rows_members=_maybe(_COUNT),
+    rows_non_members=_maybe(_COUNT),
+    seed=_maybe(_COUNT),
+)
 _SUBGROUP = st.builds(
     SubgroupFacts,
     column=_TEXT,
@@ -154,6 +169,7 @@ EVIDENCE = st.builds(
     version=_maybe(_TEXT),
     run_id=_maybe(st.text(min_size=1, max_size=12)),
     gating=_several(_TEXT),
+    privacy_budget=_maybe(_BUDGET),
     subgroups=_several(_SUBGROUP),
     not_run=_several(st.builds(NotRun, id=_TEXT, reason=_TEXT)),
     limitations=_several(_TEXT),

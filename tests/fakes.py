@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, Parameter
 from mlflow_privacy_gate.attacks.references import References
 from mlflow_privacy_gate.checks.checking import Tools
 from mlflow_privacy_gate.errors import CouldNotLook, PromotionRefused
@@ -146,6 +147,7 @@ class FakeModel:
 
     notes: ModelNotes = field(default_factory=lambda: ModelNotes(flavour="fake"))
     input_columns: tuple[str, ...] | None = None
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
     asked: int = 0
 
     def observe(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
@@ -163,12 +165,19 @@ class FakeModel:
         count: int,
         seed: int,
         keep_posteriors: bool = False,
+        changes: Changes = NO_CHANGES,
         progress: Callable[[int, int], None] | None = None,
     ) -> References | None:
         return None
 
     def refit(
-        self, features: pd.DataFrame, labels: pd.Series[Any], *, train_rows: int, seed: int
+        self,
+        features: pd.DataFrame,
+        labels: pd.Series[Any],
+        *,
+        train_rows: int,
+        seed: int,
+        changes: Changes = NO_CHANGES,
     ) -> Observations | None:
         return None
 

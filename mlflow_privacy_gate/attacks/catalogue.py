@@ -92,6 +92,11 @@ def what_is_missing(name: str, observations: Observations, given: Given | None =
     return f"needs {' and '.join(absent)}" if absent else None
 
 
+def learns_membership(name: str) -> bool:
+    """Whether this attack is told which rows are members, so that one row's score may depend on another's membership."""
+    return "is_member" in inspect.signature(_find(name)).parameters
+
+
 def applicable(
     wanted: Iterable[str], observations: Observations, given: Given | None = None
 ) -> tuple[tuple[str, ...], Mapping[str, str]]:

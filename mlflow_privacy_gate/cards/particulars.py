@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from mlflow_privacy_gate.cards.curves import RocCurve, ScoreHistogram
@@ -10,12 +11,20 @@ from mlflow_privacy_gate.cards.curves import RocCurve, ScoreHistogram
 
 @dataclass(frozen=True)
 class Mitigation:
-    """What one mitigation was measured to do: attack AUC with it (a fraction) and the change of accuracy on the non-members."""
+    """What one mitigation was measured to do: attack AUC with it (a fraction) and the change of accuracy on the non-members.
+
+    ``ci_low`` and ``ci_high``: the 95 % interval of that AUC. ``retrains``: whether the model is trained again, with ``changes`` to its
+    recipe's parameters where they say it all; otherwise only its answers are changed. ``note``: what else it costs or leaves open.
+    """
 
     description: str
     attack_auc: float
     accuracy_change: float | None = None
     note: str | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    retrains: bool = False
+    changes: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -13,15 +13,19 @@ from mlflow_privacy_gate.cards.particulars import AttackCurves
 from mlflow_privacy_gate.cards.rows import AttackRow
 from mlflow_privacy_gate.cards.small_cells import SMALLEST_CELL
 from mlflow_privacy_gate.cards.svg import FAINT, INK, Frame, box, dot, drawing, line, path, sideways, text
+from mlflow_privacy_gate.evidence.facts import DifferentialPrivacyClaim
+from mlflow_privacy_gate.stats.differential_privacy import tpr_ceiling
 
 _WIDTH = 640
 _DASHES = ("", "9 4", "2 3", "10 3 2 3", "14 4 4 4", "5 5")
 _SHADES = (INK, "#3d3d3d", "#5c5c5c", INK, "#3d3d3d", "#5c5c5c")
 _CHANCE_DASH = "1 4"
+_CEILING_DASH = "18 3 3 3"
+_CEILING_POINTS = 120
 
 
-def roc_plot(curves: Sequence[AttackCurves]) -> Markup | None:
-    """Draw ROC curves on log-log axes with the chance line; None where no curve was given.
+def roc_plot(curves: Sequence[AttackCurves], *, claim: DifferentialPrivacyClaim | None = None) -> Markup | None:
+    """Draw ROC curves on log-log axes with the chance line, and the ceiling of a claim's epsilon; None where no curve was given.
 
     Drawn as steps, since no threshold attains a point in between. On these axes the left end, where an attacker is hardly ever wrong, is as
     wide as the rest.
@@ -38,16 +42,32 @@ def roc_plot(curves: Sequence[AttackCurves]) -> Markup | None:
         for (_, roc), dash, shade in zip(drawn, _DASHES, _SHADES, strict=False)
     ]
     names = [(attack, dash, shade) for (attack, _), dash, shade in zip(drawn, _DASHES, _SHADES, strict=False)]
-    elements += _line_legend([*names, ("chance", _CHANCE_DASH, FAINT)], frame.bottom + 58)
+    names.append(("chance", _CHANCE_DASH, FAINT))
+    above = ""
+    if claim is not None:
+        elements.append(path(_ceiling(claim, frame), colour=INK, dash=_CEILING_DASH))
+        names.append((f"most that epsilon {numbers.exact(claim.epsilon)} allows", _CEILING_DASH, INK))
+        above = " No curve of a model whose claim of differential privacy holds rises above the claim's line, but for chance."
+    elements += _line_legend(names, frame.bottom + 58)
     return drawing(
         "roc",
         "ROC curves on logarithmic axes",
         "Share of training rows found against share of held-out rows wrongly called training rows, for "
         + ", ".join(attack for attack, _ in drawn)
-        + ". A curve above the dotted chance line does better than guessing. The numbers stand in the table of true positive rates.",
-        (_WIDTH, 420),
+        + ". A curve above the dotted chance line does better than guessing. The numbers stand in the table of true positive rates."
+        + above,
+        (_WIDTH, 438),
         elements,
     )
+
+
+def _ceiling(claim: DifferentialPrivacyClaim, frame: Frame) -> str:
+    """Trace the largest TPR that the claim allows at each FPR."""
+    lowest = frame.x_range[0]
+    powers = [lowest + (0.0 - lowest) * step / (_CEILING_POINTS - 1) for step in range(_CEILING_POINTS)]
+    allowed = [max(tpr_ceiling(claim.epsilon, claim.delta, 10.0**power), 10.0**lowest) for power in powers]
+    places = [(frame.x(power), frame.y(math.log10(tpr))) for power, tpr in zip(powers, allowed, strict=True)]
+    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in places)
 
 
 def _log_grid(frame: Frame, lowest: int) -> list[Markup]:

@@ -19,7 +19,7 @@ def html_report(view: CardView, *, templates: Path | None = None) -> str:
         "report.html.j2",
         folder=templates,
         view=view,
-        roc=roc_plot(curves),
+        roc=roc_plot(curves, claim=view.evidence.card.differential_privacy),
         histograms=[(each.attack, plot) for each, plot in drawn if plot is not None],
         intervals=interval_plot(view.attacks, view.verdict.margin),
     )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from mlflow_privacy_gate.cards import numbers
-from mlflow_privacy_gate.cards.dp_claims import auc_ceiling, band, tpr_ceiling
-from mlflow_privacy_gate.cards.particulars import Particulars
+from mlflow_privacy_gate.cards.particulars import Mitigation, Particulars
 from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
 from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
 from mlflow_privacy_gate.policy.judging import Verdict
@@ -172,38 +171,6 @@ def reach(evidence: Evidence, extra: Particulars) -> tuple[FieldRow, ...]:
     )
 
 
-def privacy_budget(evidence: Evidence) -> tuple[FieldRow, ...]:
-    """The claim of differential privacy with its band and ceilings, beside what was measured; empty where nothing is claimed."""
-    claim = evidence.card.differential_privacy
-    if claim is None:
-        return ()
-    fprs = (0.01, 0.001)
-    ceilings = ", ".join(
-        f"{numbers.plain(tpr_ceiling(claim.epsilon, claim.delta, fpr))} at {numbers.percentage(fpr)} FPR"
-        for fpr in fprs
-    )
-    return (
-        FieldRow("Epsilon (claimed)", numbers.exact(claim.epsilon)),
-        FieldRow("Delta (claimed)", numbers.exact(claim.delta)),
-        FieldRow("Unit", claim.unit),
-        FieldRow("Accountant", claim.accountant),
-        FieldRow("Band", band(claim.epsilon)),
-        FieldRow("Highest attack AUC the claim allows", numbers.plain(auc_ceiling(claim.epsilon, claim.delta))),
-        FieldRow("Highest TPR the claim allows", ceilings),
-        FieldRow("Highest TPR measured", _highest_tprs(evidence, fprs), NOT_MEASURED),
-    )
-
-
-def _highest_tprs(evidence: Evidence, fprs: tuple[float, ...]) -> str | None:
-    found = []
-    for fpr in fprs:
-        metrics = [attack.metric(f"tpr_at_fpr_{numbers.exact(fpr)}") for attack in evidence.attacks]
-        values = [metric.value for metric in metrics if metric is not None and metric.value is not None]
-        if values:
-            found.append(f"{numbers.plain(max(values))} at {numbers.percentage(fpr)} FPR")
-    return ", ".join(found) or None
-
-
 def environment(evidence: Evidence) -> tuple[FieldRow, ...]:
     """What it takes to measure the same again."""
     tool = evidence.tool
@@ -252,19 +219,17 @@ def power(evidence: Evidence) -> str:
 
 
 def mitigations(extra: Particulars) -> tuple[FieldRow, ...]:
-    """What was measured to help, best first."""
-    return tuple(
-        FieldRow(
-            measured.description,
-            f"attack AUC {numbers.plain(measured.attack_auc)}"
-            + (
-                f", accuracy {numbers.signed(measured.accuracy_change)}"
-                if measured.accuracy_change is not None
-                else ", accuracy not measured"
-            )
-            + (f"; {measured.note}" if measured.note else ""),
-        )
-        for measured in sorted(extra.mitigations, key=lambda mitigation: mitigation.attack_auc)
+    """What was measured to help, in the order it was found in: best first."""
+    return tuple(FieldRow(measured.description, mitigation_words(measured)) for measured in extra.mitigations)
+
+
+def mitigation_words(measured: Mitigation) -> str:
+    """Print what one mitigation was measured to do, and what it costs."""
+    between = numbers.interval(measured.ci_low, measured.ci_high)
+    cost = "not measured" if measured.accuracy_change is None else numbers.signed(measured.accuracy_change)
+    return (
+        f"attack AUC {numbers.plain(measured.attack_auc)}{f' ({between})' if between else ''}, accuracy {cost}"
+        f"{f'; {measured.note}' if measured.note else ''}"
     )
 
 

@@ -10,6 +10,7 @@ from datetime import datetime, timezone
 
 from mlflow_privacy_gate.cards import numbers, rows, sections
 from mlflow_privacy_gate.cards.particulars import Particulars
+from mlflow_privacy_gate.cards.privacy_budget import privacy_budget
 from mlflow_privacy_gate.cards.rows import AttackRow, FieldRow, FindingRow, SubgroupRow, TailRow
 from mlflow_privacy_gate.evidence.facts import Evidence
 from mlflow_privacy_gate.policy.judging import Verdict
@@ -95,7 +96,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         data=sections.data(evidence),
         validity=sections.validity(evidence),
         reach=sections.reach(evidence, extra),
-        privacy_budget=sections.privacy_budget(evidence),
+        privacy_budget=privacy_budget(evidence),
         provenance=sections.provenance(evidence, verdict, extra),
         environment=sections.environment(evidence),
         power=sections.power(evidence),

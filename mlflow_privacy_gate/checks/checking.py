@@ -19,6 +19,7 @@ from mlflow_privacy_gate.cards.front_matter import read_declared
 from mlflow_privacy_gate.cards.particulars import AttackCurves, Particulars
 from mlflow_privacy_gate.cards.view import card_view
 from mlflow_privacy_gate.checks.found_card import find_card
+from mlflow_privacy_gate.checks.further import measure_further
 from mlflow_privacy_gate.checks.measuring import Extent, Measurement, Progress, measure
 from mlflow_privacy_gate.checks.papers import draw_papers, recorded_particulars
 from mlflow_privacy_gate.checks.publishing import publication
@@ -69,7 +70,8 @@ class Wishes:
 
     ``card``: the card's text, instead of the one that is found. ``dry_run``: write nothing anywhere. ``subgroup_columns``: look at these
     beside the classes. ``stop_early``: train no reference models once the verdict can no longer change. ``records``: a local parquet file
-    for how exposed each row is. ``evaluator``: who answers for this test, as the report is to name them.
+    for how exposed each row is. ``evaluator``: who answers for this test, as the report is to name them. ``suggest``: measure what each
+    mitigation would do to a model over the margin.
     """
 
     card: str | None = None
@@ -78,6 +80,7 @@ class Wishes:
     subgroup_columns: tuple[str, ...] = ()
     stop_early: bool = False
     records: Path | None = None
+    suggest: bool = False
 
 
 def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wishes()) -> CheckResult:
@@ -91,8 +94,12 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     model = tools.registry.resolve(model_uri)
     found = find_card(tools.registry, model, wishes.card)
     declared = read_declared(found.text) if found.text else Declared()
+    margin = margin_in_force(policy, declared.claims).value
     extent = Extent(
-        wishes.subgroup_columns, margin_in_force(policy, declared.claims).value if wishes.stop_early else None
+        wishes.subgroup_columns,
+        stop_over=margin if wishes.stop_early else None,
+        claim=declared.claims.differential_privacy,
+        suggest_over=margin if wishes.suggest else None,
     )
     digest, measured = _measured(model, policy, tools, extent)
     now = tools.clock()
@@ -132,6 +139,7 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
         card=papers.card,
         report=papers.report_html,
         envelope=envelope,
+        mitigations=measured.mitigations,
     )
 
 
@@ -149,6 +157,7 @@ def _measured(model: ResolvedModel, policy: Policy, tools: Tools, extent: Extent
                 extent=extent,
                 progress=tools.progress,
             )
+            measured = measure_further(measured, loaded, splits, policy, extent, tools.progress)
         if model_digest(folder) != digest:
             raise CouldNotJudge(f"{model.uri}: the model's files changed while they were tested; check it again")
     return digest, measured
@@ -201,6 +210,7 @@ def _evidence(
         version=model.version,
         run_id=model.run_id,
         gating=measured.gating,
+        privacy_budget=measured.privacy_budget,
         subgroups=measured.subgroups,
         not_run=measured.not_run,
         limitations=measured.limitations,
@@ -227,6 +237,7 @@ def _with_measured(recorded: Particulars, measured: Measurement, wishes: Wishes)
         parameters=measured.parameters,
         accuracy_members=measured.accuracy_members,
         accuracy_non_members=measured.accuracy_non_members,
+        mitigations=measured.mitigations,
         curves=tuple(_curves(measured)),
     )
 

@@ -11,6 +11,7 @@ import numpy as np
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks.blind import FEWEST_ROWS, BlindBaseline, blind_baseline
 from mlflow_privacy_gate.attacks.catalogue import applicable
+from mlflow_privacy_gate.cards.particulars import Mitigation
 from mlflow_privacy_gate.checks.attacking import Scored, facts_of, score, with_worst, worst_of
 from mlflow_privacy_gate.checks.grouping import subgroup_facts
 from mlflow_privacy_gate.checks.observing import Pool, accuracy, ask, pooled, unstable_rows
@@ -21,7 +22,9 @@ from mlflow_privacy_gate.checks.stating import data_facts, split_facts, validity
 from mlflow_privacy_gate.evidence.facts import (
     AttackFacts,
     DataFacts,
+    DifferentialPrivacyClaim,
     NotRun,
+    PrivacyBudgetFacts,
     SplitFacts,
     SubgroupFacts,
     ValidityFacts,
@@ -52,11 +55,14 @@ class Extent:
     """How far one check goes beyond what the policy asks for.
 
     ``subgroup_columns`` are looked at beside the classes. ``stop_over``: a margin; once a gating attack exceeds it no reference model is
-    trained, for the verdict can no longer change. None: everything is measured.
+    trained, for the verdict can no longer change. None: everything is measured. ``claim``: a claim of differential privacy to hold against
+    the attacks. ``suggest_over``: a margin; where a gating attack exceeds it, mitigations are measured too.
     """
 
     subgroup_columns: tuple[str, ...] = ()
     stop_over: float | None = None
+    claim: DifferentialPrivacyClaim | None = None
+    suggest_over: float | None = None
 
 
 @dataclass(frozen=True)
@@ -82,6 +88,8 @@ class Measurement:
     accuracy_non_members: float | None
     parameters: int | None
     library_versions: Mapping[str, str]
+    privacy_budget: PrivacyBudgetFacts | None = None
+    mitigations: tuple[Mitigation, ...] = ()
 
 
 def measure(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mlflow_privacy_gate.cards.particulars import Mitigation
 from mlflow_privacy_gate.evidence.facts import Evidence
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
 from mlflow_privacy_gate.vocabulary import EXIT_CODES, Finding, Outcome
@@ -16,6 +17,7 @@ class CheckResult:
     ``attack_auc`` and ``attack`` are the largest gating AUC (a fraction in [0, 1]) and its name; ``confidence_auc`` is the rule's own
     number (None for models without class probabilities). ``headroom`` is margin minus attack AUC. ``signed`` says whether the evidence
     can open a gate that requires signatures; ``recorded`` is False after a dry run. ``card`` and ``report`` are texts (Markdown and HTML).
+    ``mitigations``: what was measured to help, best first, where that was asked for and the model is over the margin.
     """
 
     model: ResolvedModel
@@ -32,6 +34,7 @@ class CheckResult:
     card: str = field(repr=False)
     report: str = field(repr=False)
     envelope: bytes = field(repr=False)
+    mitigations: tuple[Mitigation, ...] = ()
 
     @property
     def exit_code(self) -> int:

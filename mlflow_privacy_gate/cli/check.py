@@ -35,6 +35,9 @@ from mlflow_privacy_gate.cli.options import isolation_option, key_option, output
     metavar="FILE.parquet",
     help="Write how exposed each row is to a local file.",
 )
+@click.option(
+    "--suggest", is_flag=True, help="Of a model over the margin, measure what each mitigation would do to it."
+)
 @click.option("--dry-run", is_flag=True, help="Measure and judge, write nothing.")
 @isolation_option
 @key_option
@@ -51,6 +54,7 @@ def command(
     subgroups: tuple[str, ...],
     stop_early: bool,
     records: Path | None,
+    suggest: bool,
     dry_run: bool,
     isolation: str,
     key: str | None,
@@ -81,6 +85,7 @@ def command(
             subgroups=subgroups,
             stop_early=stop_early,
             records=records,
+            suggest=suggest,
             isolation=isolation,
             tracking_uri=tracking_uri,
             registry_uri=registry_uri,

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import Any
 from xml.etree import ElementTree
 
 from mlflow_privacy_gate.cards import numbers
 from mlflow_privacy_gate.cards.escaping import markdown
+from mlflow_privacy_gate.cards.sections import mitigation_words
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.vocabulary import REASONS, RULE_URL, Effect, Finding, Outcome, severity_word
 
@@ -37,10 +39,18 @@ def text(result: CheckResult) -> str:
             f"{finding.code} ({_weight(finding)}): {finding.message}",
             f"  What would help: {finding.remedy}.",
         ]
+    lines += _mitigations(result)
     lines += ["", _RECORDED if result.recorded else _NOT_RECORDED]
     if not result.signed:
         lines.append(_UNSIGNED)
     return "\n".join(lines)
+
+
+def _mitigations(result: CheckResult) -> list[str]:
+    if not result.mitigations:
+        return []
+    measured = [f"  {one.description}: {mitigation_words(one)}" for one in result.mitigations]
+    return ["", "Measured on the tested rows, best first:", *measured]
 
 
 def as_json(result: CheckResult) -> str:
@@ -113,6 +123,9 @@ def as_markdown(result: CheckResult) -> str:
             f"| {finding.code} | {markdown(finding.message)} | {markdown(finding.remedy)} |"
             for finding in result.findings
         ]
+    if result.mitigations:
+        lines += ["", "| mitigation | measured |", "|---|---|"]
+        lines += [f"| {markdown(one.description)} | {mitigation_words(one)} |" for one in result.mitigations]
     return "\n".join(lines)
 
 
@@ -138,6 +151,7 @@ def _fields(result: CheckResult) -> dict[str, Any]:
         "headroom": result.headroom,
         "signed": result.signed,
         "recorded": result.recorded,
+        "mitigations": [asdict(one) for one in result.mitigations],
         "findings": [finding_fields(finding) for finding in result.findings],
     }
 

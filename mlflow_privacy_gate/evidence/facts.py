@@ -131,6 +131,42 @@ class CardClaims:
 
 
 @dataclass(frozen=True)
+class RecomputedEpsilon:
+    """Epsilon worked out again from the training that the card states: by ``rdp`` (an upper bound) or ``prv`` (tight).
+
+    ``epsilon`` is None where no finite one holds. ``accountant`` and ``version`` name what worked it out.
+    """
+
+    method: str
+    epsilon: float | None
+    accountant: str
+    version: str
+
+
+@dataclass(frozen=True)
+class PrivacyBudgetFacts:
+    """What was measured of a claim of differential privacy.
+
+    ``epsilon_lower_bound``: what the model's epsilon exceeds with confidence ``level``, by what ``attack`` tells apart in its ``tail``
+    (``in`` or ``out``) on ``rows_members`` and ``rows_non_members`` rows that had no part in choosing either; None where no attack could
+    be used. ``seed`` drew the halves.
+    """
+
+    recomputed: tuple[RecomputedEpsilon, ...] = ()
+    epsilon_lower_bound: float | None = None
+    level: float | None = None
+    attack: str | None = None
+    tail: str | None = None
+    rows_members: int | None = None
+    rows_non_members: int | None = None
+    seed: int | None = None
+
+    def by(self, method: str) -> RecomputedEpsilon | None:
+        """Return what that method gave, or None where it was not used."""
+        return next((one for one in self.recomputed if one.method == method), None)
+
+
+@dataclass(frozen=True)
 class SubgroupFacts:
     """One subgroup: rows a side, its attack AUC with interval; ``note`` is ``too small`` where it was not judged."""
 
@@ -193,6 +229,7 @@ class Evidence:
     version: str | None = None
     run_id: str | None = None
     gating: tuple[str, ...] = ()
+    privacy_budget: PrivacyBudgetFacts | None = None
     subgroups: tuple[SubgroupFacts, ...] = ()
     not_run: tuple[NotRun, ...] = ()
     limitations: tuple[str, ...] = ()

@@ -51,7 +51,7 @@ _EXTENSION = f"{_PREDICATE}.privacyGate"
 # What stands elsewhere in the statement; every other fact stands in ``privacyGate`` under its own name.
 _ELSEWHERE = frozenset({"model_uri", "model_digest", "policy", "run_id", "tool"})
 # May be missing in ``privacyGate``: their facts have a meaning when nothing is said.
-_OPTIONAL = frozenset({"registered_model", "version", "subgroups"})
+_OPTIONAL = frozenset({"registered_model", "version", "subgroups", "privacy_budget"})
 
 
 def to_statement(evidence: Evidence) -> dict[str, Any]:
@@ -242,7 +242,7 @@ def _by_effect(codes: Iterable[str]) -> tuple[list[str], list[str]]:
 
 def _examined(evidence: Evidence) -> list[str]:
     """Return the codes that this test looked into; a check that was not made must not be listed as passed."""
-    splits, validity = evidence.splits, evidence.validity
+    splits, validity, budget = evidence.splits, evidence.validity, evidence.privacy_budget
     looked = {
         ReasonCode.PG101: validity.blind_auc is not None,
         ReasonCode.PG102: splits.group_overlap is not None,
@@ -254,6 +254,7 @@ def _examined(evidence: Evidence) -> list[str]:
         ReasonCode.PG109: validity.positive_control_auc is not None,
         ReasonCode.PG201: bool(evidence.attacks),
         ReasonCode.PG203: bool(evidence.subgroups),
+        ReasonCode.PG205: budget is not None and budget.epsilon_lower_bound is not None,
     }
     return [str(code) for code, examined in looked.items() if examined]
 

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes
+
 if TYPE_CHECKING:
     import pandas as pd
 
     from mlflow_privacy_gate.attacks.observations import Observations
+    from mlflow_privacy_gate.attacks.recipe_changes import Parameter
     from mlflow_privacy_gate.attacks.references import References
 
 
@@ -39,6 +42,10 @@ class LoadedModel(Protocol):
     def input_columns(self) -> tuple[str, ...] | None:
         """The columns that the model takes, in order, or None where only their number is known; they tell the label apart."""
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The numeric parameters of the model's recipe as ``step__parameter``; empty where it cannot be trained again."""
+
     def observe(self, features: pd.DataFrame, labels: pd.Series) -> Observations:
         """Ask the model about n labelled rows; ``features`` (n, d) without the label, ``labels`` (n,). ModelUnusable where it fails."""
 
@@ -50,19 +57,22 @@ class LoadedModel(Protocol):
         count: int,
         seed: int,
         keep_posteriors: bool = False,
+        changes: Changes = NO_CHANGES,
         progress: Callable[[int, int], None] | None = None,
     ) -> References | None:
         """Train ``count`` models by this model's own recipe, each on a random half of the n rows; None when it cannot be trained again.
 
-        ``features`` (n, d) and ``labels`` (n,): members and non-members together, all labels known to the model. ModelUnusable names the
-        first reference model that failed.
+        ``features`` (n, d) and ``labels`` (n,): members and non-members together, all labels known to the model. ``changes``: other values
+        for some of ``parameters``. ModelUnusable names the first reference model that failed.
         """
 
-    def refit(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int) -> Observations | None:
+    def refit(
+        self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int, changes: Changes = NO_CHANGES
+    ) -> Observations | None:
         """Train the recipe anew on the first ``train_rows`` rows and ask that model about all n; None when it cannot be trained again.
 
         ``features`` (n, d) and ``labels`` (n,), all known to this model; a row whose label the new model did not meet is left out of the
-        answer. ModelUnusable where the training or the answer fails.
+        answer. ``changes``: other values for some of ``parameters``. ModelUnusable where the training or the answer fails.
         """
 
     def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, Parameter
 from mlflow_privacy_gate.errors import ModelUnusable, ObservationError, UsageError
 from mlflow_privacy_gate.models._interface import ModelNotes
 from mlflow_privacy_gate.models.isolation.frames import Buffer, Frame, NoFrame, packed
@@ -97,6 +98,7 @@ def isolated(
         conversation = Conversation(process, seconds=seconds, memory_bytes=memory_bytes)
         try:
             yield _opened(conversation, {**start, "work": str(work)})
+        self.parameters = _parameters(opened.header.get("parameters"))
         finally:
             conversation.end()
 
@@ -115,6 +117,7 @@ class IsolatedModel:
 
         ModelUnusable where the model fails or breaks its limits; ObservationError where its answers cannot be used.
         """
+        changes: Changes = NO_CHANGES,
         with self._conversation.waiting():
             return _observations(self._asked({"ask": "observe"}, features, labels), len(features))
 
@@ -132,7 +135,8 @@ class IsolatedModel:
         from mlflow_privacy_gate.models.isolation.answers import references_of
         from mlflow_privacy_gate.models.isolation.arrays import arrays_of
 
-        asked = {"ask": "references", "count": count, "seed": seed, "keep_posteriors": keep_posteriors}
+        how = {"count": count, "seed": seed, "keep_posteriors": keep_posteriors, "changes": dict(changes)}
+        asked = {"ask": "references", **how}
         with self._conversation.waiting():
             answer = self._asked(asked, features, labels, progress)
             if not _flag(answer, "references"):
@@ -148,11 +152,18 @@ class IsolatedModel:
             )
 
     def refit(
-        self, features: pd.DataFrame, labels: pd.Series[Any], *, train_rows: int, seed: int
+        self,
+        features: pd.DataFrame,
+        labels: pd.Series[Any],
+        *,
+        train_rows: int,
+        seed: int,
+        changes: Changes = NO_CHANGES,
     ) -> Observations | None:
         """Train the recipe anew on the first ``train_rows`` rows and ask that model about all n; None when it cannot be trained again."""
         with self._conversation.waiting():
-            answer = self._asked({"ask": "refit", "train_rows": train_rows, "seed": seed}, features, labels)
+            asked = {"ask": "refit", "train_rows": train_rows, "seed": seed, "changes": dict(changes)}
+            answer = self._asked(asked, features, labels)
             return _observations(answer, len(features)) if _flag(answer, "refit") else None
 
     def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any]) -> bool:
@@ -276,6 +287,14 @@ def _texts(texts: object) -> tuple[str, ...]:
     if not isinstance(texts, list) or len(texts) > _MOST_TEXTS:
         raise NoFrame("notes that are no list of texts")
     return tuple(_text(one) for one in texts)
+def _parameters(parameters: object) -> Mapping[str, Parameter]:
+    if not isinstance(parameters, dict) or len(parameters) > _MOST_COLUMNS:
+        raise NoFrame("recipe parameters that are no mapping")
+    if any(value is not None and type(value) not in (int, float) for value in parameters.values()):
+        raise NoFrame("a recipe parameter that is no number")
+    return {_text(name): value for name, value in parameters.items()}
+
+
 
 
 def _text(text: object) -> str:

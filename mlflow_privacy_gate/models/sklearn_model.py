@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import InconsistentVersionWarning
 
 from mlflow_privacy_gate.attacks.observations import Observations
+from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, Parameter
 from mlflow_privacy_gate.attacks.references import References
 from mlflow_privacy_gate.attacks.refitting import fit_references, refit, reproduce
 from mlflow_privacy_gate.errors import ModelUnusable, PrivacyGateError
@@ -22,6 +23,7 @@ from mlflow_privacy_gate.models.answers import Answer, final_step, strongest_ans
 from mlflow_privacy_gate.models.columns import ColumnLayout
 from mlflow_privacy_gate.models.estimator_parts import learned_parameters, parts, training_rows_kept
 from mlflow_privacy_gate.models.mlmodel import InputColumn, read_mlmodel
+from mlflow_privacy_gate.models.recipe_parameters import changed, numeric_parameters
 from mlflow_privacy_gate.models.row_chunks import in_chunks
 from mlflow_privacy_gate.models.versions import compared, python_here
 
@@ -73,6 +75,12 @@ class SklearnModel:
         """The columns that the model takes, in order, or None where only their number is known."""
         return self._layout.names
 
+    @property
+    def parameters(self) -> Mapping[str, Parameter]:
+        """The numeric parameters of the recipe as ``step__parameter``, None included; empty where it cannot be trained again."""
+        recipe = self.recipe()
+        return {} if recipe is None else numeric_parameters(recipe)
+
     def observe(self, features: pd.DataFrame, labels: pd.Series) -> Observations:
         """Ask the model about n labelled rows; ``features`` (n, d), of which it sees its own columns only, ``labels`` (n,).
 
@@ -95,15 +103,19 @@ class SklearnModel:
             return Observations.from_predictions(answers, labels)
         return Observations.from_log_likelihood(answers)
 
-    def recipe(self) -> object | None:
-        """Give an unfitted estimator with the model's own parameters, or None where a refit would not start from nothing."""
+    def recipe(self, changes: Changes = NO_CHANGES) -> object | None:
+        """Give an unfitted estimator with the model's own parameters but for ``changes``, or None where a refit would keep what it knows.
+
+        ModelUnusable where a change names no parameter of it.
+        """
         if any(type(part).__name__ == "FrozenEstimator" or _prefit(part) for part in parts(self._estimator)):
             return None
         try:
-            unfitted: object = clone(self._estimator)
-            return unfitted
+            unfitted = clone(self._estimator)
         except (TypeError, RuntimeError, AttributeError):  # parameters that its constructor does not take as they are
             return None
+        asked_for: object = changed(unfitted, changes)
+        return asked_for
 
     def references(
         self,
@@ -113,10 +125,11 @@ class SklearnModel:
         count: int,
         seed: int,
         keep_posteriors: bool = False,
+        changes: Changes = NO_CHANGES,
         progress: Callable[[int, int], None] | None = None,
     ) -> References | None:
         """Train ``count`` models by this model's own recipe, each on a random half of the n rows; None when it cannot be trained again."""
-        recipe = self.recipe()
+        recipe = self.recipe(changes)
         if recipe is None or self._answer not in (Answer.PROBABILITIES, Answer.MARGINS):
             return None
         rows, _ = self._layout.arrange(features)
@@ -131,9 +144,11 @@ class SklearnModel:
             progress=progress,
         )
 
-    def refit(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int) -> Observations | None:
+    def refit(
+        self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int, seed: int, changes: Changes = NO_CHANGES
+    ) -> Observations | None:
         """Train the recipe anew on the first ``train_rows`` rows and ask that model about all n; None when it cannot be trained again."""
-        recipe = self.recipe()
+        recipe = self.recipe(changes)
         if recipe is None:
             return None
         rows, _ = self._layout.arrange(features.iloc[:train_rows])

@@ -12,6 +12,7 @@ from mlflow_privacy_gate.policy.gating import RULE_ATTACK, deciding_attacks
 from mlflow_privacy_gate.policy.leakage import leakage
 from mlflow_privacy_gate.policy.margin import declared_categories, margin_in_force
 from mlflow_privacy_gate.policy.model import Policy
+from mlflow_privacy_gate.policy.privacy_budget import contradictions
 from mlflow_privacy_gate.policy.requirements import age, completeness, expiry
 from mlflow_privacy_gate.policy.validity import validity
 from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode
@@ -51,6 +52,7 @@ def judge(policy: Policy, evidence: Evidence, *, now: datetime, exempted: bool =
     margin = margin_in_force(policy, evidence.card)
     findings = (
         *leakage(policy, evidence, margin),
+        *contradictions(evidence),
         *validity(policy, evidence, margin.value),
         *completeness(policy, evidence),
         *margin.problems,

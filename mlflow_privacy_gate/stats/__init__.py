@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from mlflow_privacy_gate.stats.auc import attack_auc, delong_interval
     from mlflow_privacy_gate.stats.bootstrap import bootstrap_intervals
+    from mlflow_privacy_gate.stats.differential_privacy import auc_ceiling, epsilon_lower_bound, tpr_ceiling
     from mlflow_privacy_gate.stats.low_fpr import tpr_at_fpr, tpr_upper_bound
     from mlflow_privacy_gate.stats.multiplicity import holm, max_auc_interval
     from mlflow_privacy_gate.stats.power import minimum_rows, rows_needed, smallest_detectable_auc
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
         AttackSummary,
         BalancedAccuracy,
         BootstrapIntervals,
+        EpsilonBound,
         Interval,
         RankTest,
         RocPoints,
@@ -30,14 +32,17 @@ _EXPORTS = {
     "AttackSummary": f"{_ROOM}.results",
     "BalancedAccuracy": f"{_ROOM}.results",
     "BootstrapIntervals": f"{_ROOM}.results",
+    "EpsilonBound": f"{_ROOM}.results",
     "Interval": f"{_ROOM}.results",
     "RankTest": f"{_ROOM}.results",
     "RocPoints": f"{_ROOM}.results",
     "TprAtFpr": f"{_ROOM}.results",
     "attack_auc": f"{_ROOM}.auc",
+    "auc_ceiling": f"{_ROOM}.differential_privacy",
     "balanced_accuracy": f"{_ROOM}.roc",
     "bootstrap_intervals": f"{_ROOM}.bootstrap",
     "delong_interval": f"{_ROOM}.auc",
+    "epsilon_lower_bound": f"{_ROOM}.differential_privacy",
     "holm": f"{_ROOM}.multiplicity",
     "max_auc_interval": f"{_ROOM}.multiplicity",
     "minimum_rows": f"{_ROOM}.power",
@@ -48,6 +53,7 @@ _EXPORTS = {
     "summarise": f"{_ROOM}.summary",
     "tie_share": f"{_ROOM}.scores",
     "tpr_at_fpr": f"{_ROOM}.low_fpr",
+    "tpr_ceiling": f"{_ROOM}.differential_privacy",
     "tpr_upper_bound": f"{_ROOM}.low_fpr",
 }
 
@@ -55,14 +61,17 @@ __all__ = [
     "AttackSummary",
     "BalancedAccuracy",
     "BootstrapIntervals",
+    "EpsilonBound",
     "Interval",
     "RankTest",
     "RocPoints",
     "TprAtFpr",
     "attack_auc",
+    "auc_ceiling",
     "balanced_accuracy",
     "bootstrap_intervals",
     "delong_interval",
+    "epsilon_lower_bound",
     "holm",
     "max_auc_interval",
     "minimum_rows",
@@ -73,6 +82,7 @@ __all__ = [
     "summarise",
     "tie_share",
     "tpr_at_fpr",
+    "tpr_ceiling",
     "tpr_upper_bound",
 ]
 

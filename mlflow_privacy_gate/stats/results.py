@@ -117,3 +117,19 @@ class AttackSummary:
     tpr: Mapping[float, TprAtFpr]
     tpr_upper: Mapping[float, float]
     tie_share: float
+
+
+@dataclass(frozen=True)
+class EpsilonBound:
+    """A lower bound on a model's ``epsilon`` (at least 0) with confidence ``level``.
+
+    ``attack`` and ``tail`` are the ones it rests on (``in``: members on top, ``out``: non-members at the bottom); ``members`` and
+    ``non_members`` are the rows it was counted on, a half of those tested.
+    """
+
+    epsilon: float
+    attack: str
+    tail: str
+    level: float
+    members: int
+    non_members: int

@@ -29,7 +29,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, folder: Path) -> None:
     """Open the model in ``folder`` and answer requests until there are none, or until one fails: then its reason is the last answer."""
     try:
         model = load_model(folder)
-        _write(answers, model, {}, [])
+        _write(answers, model, {"parameters": dict(model.parameters)}, [])
         while (request := read_frame(requests, largest_body=sys.maxsize)) is not None:
             _write(answers, model, *_ask(model, request, answers))
     except PrivacyGateError as exc:
@@ -50,7 +50,9 @@ def _ask(model: LoadedModel, request: Frame, answers: BinaryIO) -> Answer:
     if asked["ask"] == "observe":
         return _seen(model.observe(features, labels))
     if asked["ask"] == "refit":
-        anew = model.refit(features, labels, train_rows=asked["train_rows"], seed=asked["seed"])
+        anew = model.refit(
+            features, labels, train_rows=asked["train_rows"], seed=asked["seed"], changes=asked["changes"]
+        )
         if anew is None:
             return {"refit": False}, []
         header, bodies = _seen(anew)
@@ -63,6 +65,7 @@ def _ask(model: LoadedModel, request: Frame, answers: BinaryIO) -> Answer:
         count=asked["count"],
         seed=asked["seed"],
         keep_posteriors=asked["keep_posteriors"],
+        changes=asked["changes"],
         progress=lambda done, of: write_frame(answers, {"progress": [done, of]}),
     )
     if found is None:

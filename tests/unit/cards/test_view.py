@@ -6,8 +6,8 @@ import pytest
 from card_cases import EXPIRES_AT, FAILING_AUCS, attack_facts, evidence, failing_view, passing_view, verdict
 
 from mlflow_privacy_gate.cards import card_view
-from mlflow_privacy_gate.cards.dp_claims import auc_ceiling, tpr_ceiling
 from mlflow_privacy_gate.evidence.facts import SubgroupFacts
+from mlflow_privacy_gate.stats import auc_ceiling, tpr_ceiling
 from mlflow_privacy_gate.vocabulary import Finding, Outcome, ReasonCode
 
 

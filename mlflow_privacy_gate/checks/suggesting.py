@@ -1,0 +1,209 @@
+"""What each mitigation would do to a model over the margin, measured on the very rows of its test: attack AUC and accuracy.
+
+Nothing here feeds a verdict. Mitigations of the answers change what the model says on its way out; mitigations of the recipe are trained
+again on the tested members, a family's stronger steps only while the milder ones are not enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from mlflow_privacy_gate import stats
+from mlflow_privacy_gate.attacks import mitigations as answers
+from mlflow_privacy_gate.attacks import scores
+from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, recipe_changes
+from mlflow_privacy_gate.attacks.telling_columns import held_constant, most_telling_first
+from mlflow_privacy_gate.cards.particulars import Mitigation
+from mlflow_privacy_gate.checks.attacking import MOST_BOOTSTRAPPED_ROWS, Scored, score
+from mlflow_privacy_gate.checks.observing import Pool, inputs
+from mlflow_privacy_gate.checks.referring import needy
+from mlflow_privacy_gate.errors import ModelUnusable, ObservationError
+from mlflow_privacy_gate.policy.margin import exceeds
+from mlflow_privacy_gate.vocabulary import KIND_ATTACKS, ReferenceOrigin
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from mlflow_privacy_gate.attacks.observations import Observations
+    from mlflow_privacy_gate.models._interface import LoadedModel
+    from mlflow_privacy_gate.splits._interface import Splits
+
+LABELS_REMAIN = "changes the answers only; attacks that need the label alone remain"
+NO_REFERENCES = "attacks with reference models were not made on it"
+RETRAIN = "retrain"
+_FEWEST_COLUMNS = 4
+_SHARES_KEPT = (2, 4, 8)
+_NOISE = (0.05, 0.2)
+_TEMPERATURES = (2.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is to be mitigated: the model, what it said of the pool, and the attacks (``names``) that decide on it at ``margin``."""
+
+    model: LoadedModel
+    pool: Pool
+    splits: Splits
+    names: tuple[str, ...]
+    margin: float
+    seed: int
+
+
+def suggest(subject: Subject, *, progress: Callable[[str], None] = lambda _: None) -> tuple[Mitigation, ...]:
+    """Measure every mitigation that fits this model, best first.
+
+    Best: within the margin before over it; then what changes the model before what only trims its answers; then what costs least
+    accuracy on the non-members. Those over the margin come by attack AUC. What cannot be trained or asked is left out.
+    """
+    measured = [*_of_answers(subject, progress), *_of_recipe(subject, progress)]
+    return tuple(sorted(measured, key=lambda one: _rank(one, subject.margin)))
+
+
+def _rank(mitigation: Mitigation, margin: float) -> tuple[float, ...]:
+    if exceeds(mitigation.attack_auc, margin):
+        return (1, mitigation.attack_auc)
+    cost = 0.0 if mitigation.accuracy_change is None else -mitigation.accuracy_change
+    return (0, not mitigation.retrains, cost, mitigation.attack_auc)
+
+
+def _of_answers(subject: Subject, progress: Callable[[str], None]) -> Iterator[Mitigation]:
+    if subject.pool.observations.kind != "classification":
+        return
+    progress("measuring mitigations of the answers")
+    note = f"{LABELS_REMAIN}; {NO_REFERENCES}" if needy(subject.names) else LABELS_REMAIN
+    for description, changed in _changed_answers(subject.pool.observations, subject.seed):
+        pool = replace(subject.pool, observations=changed, references=None)
+        yield _measured(description, pool, subject, note=note)
+
+
+def _changed_answers(said: Observations, seed: int) -> Iterator[tuple[str, Observations]]:
+    for digits in (2, 1):
+        yield f"answers rounded to {digits} digit{'s' if digits > 1 else ''}", answers.rounded(said, digits)
+    for temperature in _TEMPERATURES:
+        yield f"answers flattened by temperature {temperature:g}", answers.tempered(said, temperature)
+    for scale in _NOISE:
+        noisy = answers.noisy(said, scale, np.random.default_rng(seed))
+        yield f"Gaussian noise of {scale:g} on the answers", noisy
+    yield "the predicted class and its probability alone", answers.top_one(said)
+    yield "the predicted label alone", answers.label_only(said)
+
+
+def _of_recipe(subject: Subject, progress: Callable[[str], None]) -> Iterator[Mitigation]:
+    features = inputs(subject.model, subject.pool.features, subject.splits)
+    rows = int(np.count_nonzero(subject.pool.is_member))
+    for family in recipe_changes(subject.model.parameters, training_rows=rows):
+        steps = ((change.description, features, change.values) for change in family)
+        yield from _until_enough(steps, subject, progress)
+    if subject.model.parameters:
+        yield from _until_enough(_fewer_columns(subject, features), subject, progress)
+
+
+def _fewer_columns(subject: Subject, features: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, Changes]]:
+    if features.shape[1] < _FEWEST_COLUMNS or subject.pool.observations.kind == "density":
+        return
+    members = subject.pool.is_member
+    of_classes = subject.pool.observations.kind in ("classification", "label_only")
+    ordered = most_telling_first(features[members], subject.pool.labels[members], of_classes=of_classes)
+    for share in _SHARES_KEPT:
+        kept = len(ordered) // share
+        if kept:
+            words = f"fewer features: the {kept} most telling of {len(ordered)} columns"
+            yield words, held_constant(features, ordered[kept:]), NO_CHANGES
+
+
+def _until_enough(
+    steps: Iterable[tuple[str, pd.DataFrame, Changes]],
+    subject: Subject,
+    progress: Callable[[str], None],
+) -> Iterator[Mitigation]:
+    """Measure a family's steps, mild ones first, up to the first that is within the margin."""
+    for description, features, changes in steps:
+        progress(f"measuring a mitigation: {description}")
+        pool = _trained_again(subject, features, changes)
+        if pool is None:
+            return
+        found = _measured(description, pool, subject, note=RETRAIN, changes=changes, retrains=True)
+        yield found
+        if not exceeds(found.attack_auc, subject.margin):
+            return
+
+
+def _trained_again(subject: Subject, features: pd.DataFrame, changes: Changes) -> Pool | None:
+    """Train the changed recipe on the members and ask it about all rows; None where that cannot be done."""
+    pool, labels = subject.pool, subject.pool.labels
+    try:
+        said = subject.model.refit(
+            features, labels, train_rows=int(np.count_nonzero(pool.is_member)), seed=subject.seed, changes=changes
+        )
+        if said is None or said.unknown_labels or said.kind != pool.observations.kind:
+            return None
+        again = needy(subject.names) and pool.references is not None and pool.references.origin == ReferenceOrigin.CLONE
+        if not again or pool.references is None:
+            return replace(pool, observations=said, references=None)
+        references = subject.model.references(
+            features,
+            labels,
+            count=pool.references.count,
+            seed=subject.seed,
+            keep_posteriors=pool.references.posteriors is not None,
+            changes=changes,
+        )
+        return replace(pool, observations=said, references=references)
+    except (ModelUnusable, ObservationError):
+        return None
+
+
+def _measured(
+    description: str,
+    pool: Pool,
+    subject: Subject,
+    *,
+    note: str,
+    changes: Changes = NO_CHANGES,
+    retrains: bool = False,
+) -> Mitigation:
+    scored = {name: score(name, pool, seed=subject.seed) for name in _attacks(pool, subject)}
+    aucs = {name: stats.attack_auc(one.members, one.non_members) for name, one in scored.items()}
+    worst = max(aucs, key=lambda name: aucs[name])
+    interval = _interval(scored, worst, subject.seed)
+    return Mitigation(
+        description=description,
+        attack_auc=aucs[worst],
+        accuracy_change=_accuracy_change(pool, subject.pool),
+        note=note,
+        ci_low=interval.low,
+        ci_high=interval.high,
+        retrains=retrains,
+        changes=dict(changes),
+    )
+
+
+def _attacks(pool: Pool, subject: Subject) -> tuple[str, ...]:
+    """Name the attacks that decide, as far as they can be made on what is answered now."""
+    kind = pool.observations.kind
+    if kind != subject.pool.observations.kind:
+        return KIND_ATTACKS[kind]
+    if pool.references is not None:
+        return subject.names
+    left = tuple(name for name in subject.names if name not in needy(subject.names))
+    return left or KIND_ATTACKS[kind][:1]
+
+
+def _interval(scored: Mapping[str, Scored], worst: str, seed: int) -> stats.Interval:
+    """Give the interval of the worst of several attacks, or its own where the choice cannot be accounted for."""
+    one = scored[worst]
+    whole = {name: (each.members, each.non_members) for name, each in scored.items() if each.left_out == 0}
+    if worst not in whole or len(whole) < 2 or one.scores.size > MOST_BOOTSTRAPPED_ROWS:
+        return stats.delong_interval(one.members, one.non_members)
+    return stats.max_auc_interval(whole, rng=np.random.default_rng(seed))
+
+
+def _accuracy_change(now: Pool, before: Pool) -> float | None:
+    if now.observations.kind not in ("classification", "label_only"):
+        return None
+    after, first = (float(scores("correctness", pool.observations)[~pool.is_member].mean()) for pool in (now, before))
+    return after - first
