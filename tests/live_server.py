@@ -21,17 +21,16 @@ _STOP_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class LiveServer:
-    """A running server: its address, the folder it keeps everything in, its policy file and its log."""
+    """A running server: its address, the folder it keeps everything in, its policy file and its log.
+
+    ``registry_database`` is the plain, ungated URI of its database: what the server's operator could open.
+    """
 
     url: str
     folder: Path
     policy: Path | None
     log: Path
-
-    @property
-    def registry_database(self) -> str:
-        """The plain, ungated URI of its database: what the server's operator could open."""
-        return f"sqlite:///{self.folder / 'mlflow.db'}"
+    registry_database: str
 
     @property
     def artifacts(self) -> Path:
@@ -48,10 +47,14 @@ def live_server(
     options: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
     gated: bool = True,
+    database: str | None = None,
 ) -> Iterator[LiveServer]:
-    """Run ``mlflow server`` with ``privacy-gate:`` before its registry URI until the block ends; no process outlives it."""
+    """Run ``mlflow server`` with ``privacy-gate:`` before its registry URI until the block ends; no process outlives it.
+
+    Its database is SQLite in the folder unless another is named.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    database = f"sqlite:///{folder / 'mlflow.db'}"
+    database = database or f"sqlite:///{folder / 'mlflow.db'}"
     port = _free_port()
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)),
@@ -59,7 +62,7 @@ def live_server(
         *("--artifacts-destination", str(folder / "artifacts"), "--workers", str(workers), *options),
     ]
     log = folder / "server.log"
-    server = LiveServer(f"http://127.0.0.1:{port}", folder, policy, log)
+    server = LiveServer(f"http://127.0.0.1:{port}", folder, policy, log, database)
     with log.open("wb") as output:
         process = subprocess.Popen(
             command,
