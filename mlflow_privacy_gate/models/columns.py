@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,7 +66,8 @@ class ColumnLayout:
             else ()
         )
         frame = frame.assign(**{name: values for name, values in cast.items() if values.dtype != frame[name].dtype})
-        return (frame if self.named else _array(frame)), notes
+        # The last bits of a matrix product hang on how a frame lies in memory, which is where it came from and no property of the rows.
+        return (laid_out(list(_columns(frame)), frame) if self.named else _array(frame)), notes
 
     def _by_position(self, features: pd.DataFrame) -> Any:
         width = features.shape[1]
@@ -76,6 +77,17 @@ class ColumnLayout:
                 "log the splits with the model's columns only, or the model with a signature that names them"
             )
         return _array(features)
+
+
+def laid_out(columns: Sequence[pd.Series], like: pd.DataFrame) -> pd.DataFrame:
+    """Put columns together under the names and index of ``like``; the frame lies in memory in one way, column by column."""
+    frame: pd.DataFrame = pd.DataFrame(dict(enumerate(columns)), index=like.index)
+    frame.columns = like.columns
+    return frame
+
+
+def _columns(frame: pd.DataFrame) -> Iterator[pd.Series]:
+    return (frame.iloc[:, at] for at in range(frame.shape[1]))
 
 
 def _cast(values: pd.Series, type_: str | None) -> pd.Series:

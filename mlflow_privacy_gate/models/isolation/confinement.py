@@ -96,17 +96,19 @@ def confine(start: Start) -> Confined:
 
 
 def limit(memory_bytes: int) -> None:
-    """Bound this process's memory by the kernel and leave no core file, which would hold rows."""
+    """Bound this process's memory and any file it writes by the kernel, and leave no core file, which would hold rows."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _bound(resource.RLIMIT_FSIZE, memory_bytes)
     if sys.platform == "linux":
         # RLIMIT_DATA counts private memory, reserved or not; RLIMIT_AS catches what is shared, and so not counted there.
-        for kind, most in (
-            (resource.RLIMIT_DATA, memory_bytes),
-            (resource.RLIMIT_AS, memory_bytes + ADDRESS_SPACE_BEYOND),
-        ):
-            hard = resource.getrlimit(kind)[1]
-            most = most if hard == resource.RLIM_INFINITY else min(most, hard)
-            resource.setrlimit(kind, (most, most))
+        _bound(resource.RLIMIT_DATA, memory_bytes)
+        _bound(resource.RLIMIT_AS, memory_bytes + ADDRESS_SPACE_BEYOND)
+
+
+def _bound(kind: int, most: int) -> None:
+    hard = resource.getrlimit(kind)[1]
+    most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(kind, (most, most))
 
 
 def _room(start: Start) -> Path:
@@ -131,7 +133,8 @@ def _user(start: Start) -> Path:
         raise OSError("only root can take on another user's id")
     user = random.SystemRandom().choice(_FREE_USERS)
     model = start.work / "model"
-    shutil.copytree(start.folder, model, dirs_exist_ok=True)
+    if not model.exists():  # the trial has copied it
+        shutil.copytree(start.folder, model)
     for path in (start.work, model, *model.rglob("*")):
         os.chown(path, user, user, follow_symlinks=False)
     _fork_supervised(start, user=user)

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 
 from mlflow_privacy_gate.errors import ModelUnusable
 from mlflow_privacy_gate.models.isolation.frames import HEAD, Buffer, Frame, NoFrame, lengths, parsed_header
-from mlflow_privacy_gate.models.isolation.supervision import TOO_MUCH_MEMORY
+from mlflow_privacy_gate.models.isolation.supervision import MOST_PROCESSES, TOO_MANY_PROCESSES, TOO_MUCH_MEMORY
 from mlflow_privacy_gate.models.isolation.words import last_words
 
 _PIPE_BYTES = 1 << 20
@@ -127,6 +127,10 @@ class Conversation:
         if code == TOO_MUCH_MEMORY:
             allowed = f"{self._memory_bytes / 1e9:g} GB (limits.memory_gb)"
             return ModelUnusable(f"the model was stopped: it took more than {allowed}{self._said()}")
+        if code == TOO_MANY_PROCESSES:
+            return ModelUnusable(
+                f"the model was stopped: it started more than {MOST_PROCESSES} processes{self._said()}"
+            )
         return ModelUnusable(f"the model's process ended before it answered ({_how(code)}){self._said()}")
 
     def _ended_within(self, seconds: float) -> int | None:

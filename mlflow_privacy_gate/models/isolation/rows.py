@@ -13,9 +13,11 @@ import pyarrow as pa
 from pandas.api.types import is_object_dtype
 
 from mlflow_privacy_gate.errors import ModelUnusable
+from mlflow_privacy_gate.models.columns import laid_out
 from mlflow_privacy_gate.models.isolation.frames import Buffer
 
 _NONE, _NAN, _NA = "none", "nan", "NA"
+_MISSING: Mapping[str, Any] = {_NONE: None, _NAN: float("nan"), _NA: pd.NA}
 _WAY_OUT = 'give the column one plain type, or score in-process (`--in-process`, `isolation="in-process"`)'
 
 
@@ -40,14 +42,17 @@ def sent(frame: pd.DataFrame) -> tuple[dict[str, str], Buffer]:
 
 def received(raw: Buffer, objects: Mapping[str, str]) -> pd.DataFrame:
     """Return the frame that :func:`sent` was given."""
-    frame: pd.DataFrame = pa.ipc.open_stream(pa.py_buffer(raw)).read_all().to_pandas()
+    table = pa.ipc.open_stream(pa.py_buffer(raw)).read_all()
+    frame: pd.DataFrame = table.to_pandas(integer_object_nulls=True)
+    if not objects:
+        return frame
+    columns = [frame.iloc[:, at] for at in range(frame.shape[1])]
     for position, missing in objects.items():
-        at = int(position)
-        values = frame.iloc[:, at].astype(object)
-        if missing != _NONE:
-            values[values.isna()] = float("nan") if missing == _NAN else pd.NA
-        frame.isetitem(at, values.array)
-    return frame
+        column = columns[int(position)]
+        values = column.to_numpy(dtype=object, copy=True)
+        values[column.isna().to_numpy()] = _MISSING[missing]
+        columns[int(position)] = pd.Series(values, index=frame.index, dtype=object)
+    return laid_out(columns, frame)
 
 
 def _missing(column: pd.Series[Any]) -> str:

@@ -1,7 +1,7 @@
 """Watching over a model's process from outside it: its memory, its end, and whatever it leaves running.
 
 The watcher runs nothing of the model's. It ends the model's process when the gate's end of the pipe closes, so that none outlives a gate
-that was killed, and when the process and its descendants together take more memory than they may.
+that was killed, and when the process and its descendants together take more memory than they may (Linux), or are too many.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NoReturn
 
-# Exit code of the watcher where the model took too much; sysexits.h has nothing nearer.
-TOO_MUCH_MEMORY = 99
+# Exit codes of the watcher where the model took too much.
+TOO_MUCH_MEMORY, TOO_MANY_PROCESSES = 99, 98
+MOST_PROCESSES = 512
 _LOOK_SECONDS = 0.05
 _LOOKS_PER_WEIGHING = 4
 _ROUNDS = 100
@@ -29,7 +30,7 @@ def supervise(worker: int, *, memory_bytes: int, request_pipe: int, user: int | 
     ``user``: the id that nobody but the worker has, whose every process is ended.
     """
     code = _watched(worker, memory_bytes, request_pipe)
-    _end(worker)
+    _send(worker, signal.SIGKILL)
     _end_descendants()
     if user is not None:
         _end_user(user)
@@ -50,8 +51,12 @@ def _watched(worker: int, memory_bytes: int, request_pipe: int) -> int:
         if poll.poll(0):
             return 0
         look += 1
-        if look % _LOOKS_PER_WEIGHING == 0 and _memory_of(_descendants(os.getpid())) > memory_bytes:
-            return TOO_MUCH_MEMORY
+        if look % _LOOKS_PER_WEIGHING == 0:
+            held = _descendants(os.getpid())
+            if sum(held.values()) > memory_bytes:
+                return TOO_MUCH_MEMORY
+            if len(held) > MOST_PROCESSES:
+                return TOO_MANY_PROCESSES
         time.sleep(_LOOK_SECONDS)
 
 
@@ -60,9 +65,9 @@ def _exit_code(status: int) -> int:
     return code if code >= 0 else 128 - code
 
 
-def _end(process: int) -> None:
+def _send(process: int, sign: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError):
-        os.kill(process, signal.SIGKILL)
+        os.kill(process, sign)
 
 
 def _end_descendants() -> None:
@@ -74,8 +79,9 @@ def _end_descendants() -> None:
         left = _descendants(os.getpid())
         if not left:
             return
-        for process in left:
-            _end(process)
+        for sign in (signal.SIGSTOP, signal.SIGKILL):  # what is stopped first cannot fork on while others are killed
+            for process in left:
+                _send(process, sign)
         time.sleep(0.01)
 
 
@@ -114,7 +120,3 @@ def _descendants(ancestor: int) -> Mapping[int, int]:
         frontier = {pid for pid, parent in parents.items() if parent in frontier and pid not in found}
         found.update((pid, memory[pid]) for pid in frontier)
     return found
-
-
-def _memory_of(processes: Mapping[int, int]) -> int:
-    return sum(processes.values())
