@@ -27,6 +27,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "card": ("card", "Show a model's card, write it again from the recorded evidence, or find its mistakes."),
     "report": ("report", "Give the evaluation report of a model's recorded test."),
     "audit-removal": ("audit_removal", "Audit whether a retrained model still remembers rows it was to forget."),
+    "ledger": ("ledger", "Show what was recorded and decided, and verify that nothing of it was changed."),
     "policy": ("policy", "Check or show the policy."),
 }
 

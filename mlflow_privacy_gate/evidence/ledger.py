@@ -129,6 +129,15 @@ class KnownTests:
         return len(self.envelopes)
 
 
+class UnreadableRow(ValueError):
+    """A stored row that can be none that this project wrote; raised while rows are read."""
+
+    def __init__(self, sequence: int, problem: str) -> None:
+        super().__init__(f"row {sequence} of the ledger cannot be read: {problem}")
+        self.sequence = sequence
+        self.problem = problem
+
+
 def next_row(head: Head, entry: Entry, envelope: str | None = None) -> Row:
     """Return the row that follows ``head``."""
     sequence = head.sequence + 1
@@ -143,11 +152,14 @@ def row_sha256(sequence: int, previous_sha256: str, entry: Entry) -> str:
 def verify_chain(rows: Iterable[Row], head: Head) -> Chain:
     """Walk a chain from its first row and find the first that was changed, is missing or was moved; ``head`` is the stored end."""
     last, seen, envelopes = Head(), 0, set[str]()
-    for row in rows:
-        problem = fault_of(row, last, envelopes)
-        if problem is not None:
-            return Chain(seen, last, BrokenAt(min(row.sequence, last.sequence + 1), problem))
-        last, seen = row.head, seen + 1
+    try:
+        for row in rows:
+            problem = fault_of(row, last, envelopes)
+            if problem is not None:
+                return Chain(seen, last, BrokenAt(min(row.sequence, last.sequence + 1), problem))
+            last, seen = row.head, seen + 1
+    except UnreadableRow as exc:
+        return Chain(seen, last, BrokenAt(exc.sequence, f"it cannot be read: {exc.problem}"))
     if last != head:
         missing = f"the last row is {last.sequence}, and the ledger ended with row {head.sequence} (sha256 {head.sha256[:16]})"
         return Chain(seen, last, BrokenAt(min(last.sequence, head.sequence) + 1, missing))

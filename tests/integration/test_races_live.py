@@ -13,11 +13,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
-from typing import Any
 
 import pytest
 import sqlalchemy
-from evidence_builder import FAILING_AUCS, attestation, fresh_signer, passing_evidence, write_policy
+from evidence_builder import attestation, fresh_signer, passing_evidence, write_policy
 from live_server import LiveServer, live_server
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException

@@ -22,6 +22,7 @@ from mlflow_privacy_gate.evidence.ledger import (
     Head,
     KnownTests,
     Row,
+    UnreadableRow,
     fault_of,
     from_line,
     next_row,
@@ -68,11 +69,7 @@ class FileLedger:
         with _locked(head_path) as head_file:
             head = _stored_head(head_file, self.path)
             lines = self._lines(0)
-        rows = [_parsed(line, self.path) for line in lines]
-        # A row on the disk whose head was not moved any more: the machine stopped in between. It was never acted upon.
-        if len(rows) == head.sequence + 1 and rows[-1].previous_sha256 == head.sha256:
-            head = rows[-1].head
-        yield Snapshot(iter(rows), head)
+        yield Snapshot(_rows(lines), _end(lines, head))
 
     def tests_of(self, model_digest: str) -> KnownTests:
         """Return every test of these bytes that was recorded so far."""
@@ -218,6 +215,23 @@ def _store_head(head_file: int, head: Head, path: Path) -> None:
         os.fsync(head_file)
     except OSError as exc:
         raise _failed(path, f"cannot be written: {exc.strerror}") from exc
+
+
+def _rows(lines: list[bytes]) -> Iterator[Row]:
+    for number, line in enumerate(lines, start=1):
+        try:
+            yield from_line(line)
+        except ValueError as exc:
+            raise UnreadableRow(number, str(exc)) from exc
+
+
+def _end(lines: list[bytes], head: Head) -> Head:
+    """Return the head, moved on by a row that reached the disk just before the machine stopped; nothing was done on it."""
+    if len(lines) == head.sequence + 1:
+        with suppress(ValueError):
+            last = from_line(lines[-1])
+            return last.head if last.previous_sha256 == head.sha256 else head
+    return head
 
 
 def _parsed(line: bytes, path: Path) -> Row:

@@ -30,8 +30,17 @@ from sqlalchemy import (
 from sqlalchemy.dialects.mysql import LONGTEXT
 from sqlalchemy.exc import SQLAlchemyError
 
-from mlflow_privacy_gate.errors import CouldNotLook
-from mlflow_privacy_gate.evidence.ledger import BEFORE_THE_FIRST, Entry, EntryKind, Head, KnownTests, Row, next_row
+from mlflow_privacy_gate.errors import CouldNotLook, EvidenceRejected
+from mlflow_privacy_gate.evidence.ledger import (
+    BEFORE_THE_FIRST,
+    Entry,
+    EntryKind,
+    Head,
+    KnownTests,
+    Row,
+    UnreadableRow,
+    next_row,
+)
 from mlflow_privacy_gate.evidence.wire import decode, encode
 from mlflow_privacy_gate.registry.ledger._interface import Snapshot
 from mlflow_privacy_gate.registry.stores import said_without_credentials
@@ -238,7 +247,10 @@ def _row(columns: Mapping[str, Any]) -> Row:
         "result": columns["result"],
         "codes": columns["codes"].split(),
     }
-    entry = decode(Entry, {key: value for key, value in written.items() if value is not None}, "row")
+    try:
+        entry = decode(Entry, {key: value for key, value in written.items() if value is not None}, "row")
+    except EvidenceRejected as exc:
+        raise UnreadableRow(int(columns["sequence"]), exc.message) from exc
     return Row(int(columns["sequence"]), columns["previous_sha256"], entry, columns["sha256"], columns["envelope"])
 
 
