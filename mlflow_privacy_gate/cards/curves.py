@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from mlflow_privacy_gate.cards.small_cells import SMALLEST_CELL
+from mlflow_privacy_gate.cards.small_cells import hidden_cells
 from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.stats.results import RocPoints
 
@@ -30,7 +30,9 @@ class RocCurve:
 
 @dataclass(frozen=True)
 class ScoreHistogram:
-    """Counts of scores per bin and side; None where a bin holds fewer than ten rows. The outer bins take all that lies beyond.
+    """Counts of scores per bin and side; None where a bin holds fewer than ten rows, or would give such a bin away.
+
+    The outer bins take all that lies beyond.
 
     ``edges`` (k + 1,) are round numbers; ``members`` and ``non_members`` are (k,) each, ``rows_*`` the rows a side.
     """
@@ -92,4 +94,5 @@ def _round_edges(finite: FloatArray) -> tuple[float, ...]:
 def _counts(scores: FloatArray, edges: tuple[float, ...]) -> tuple[int | None, ...]:
     inner = np.asarray(edges[1:-1], dtype=np.float64)
     counts = np.bincount(np.searchsorted(inner, scores, side="right"), minlength=len(edges) - 1)
-    return tuple(int(number) if number >= SMALLEST_CELL else None for number in counts)
+    hidden = hidden_cells(counts.tolist())
+    return tuple(None if position in hidden else int(number) for position, number in enumerate(counts))

@@ -52,6 +52,11 @@ def interval(low: float | None, high: float | None) -> str | None:
     return None if low is None or high is None else f"{plain(low)} to {plain(high)}"
 
 
+def p_value(value: float) -> str:
+    """Print a p-value with four digits; a smaller one as ``below 0.0001``, since none is zero."""
+    return "below 0.0001" if value < 0.0001 else plain(value)
+
+
 def count(value: int) -> str:
     """Print a count with thousands set apart: ``1,200``."""
     return f"{value:,}"

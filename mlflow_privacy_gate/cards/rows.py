@@ -151,13 +151,17 @@ def _ruling(attack: str, verdict: Verdict, *, measured: bool) -> str:
 
 def tail_names(evidence: Evidence) -> tuple[str, ...]:
     """Name the measured low false positive rates, largest first: ``TPR at 1% FPR``, ``TPR at 0.1% FPR``."""
-    return tuple(f"TPR at {numbers.percentage(_fpr(metric_id))} FPR" for metric_id in _tail_ids(evidence))
+    return tuple(_tail_name(metric_id) for metric_id in _tail_ids(evidence))
 
 
 def tail_rows(evidence: Evidence) -> tuple[TailRow, ...]:
     """Print each attack's true positive rates with intervals, or why one could not be resolved."""
     ids = _tail_ids(evidence)
     return tuple(TailRow(a.id, tuple(_tail_cell(a.metric(i)) for i in ids)) for a in evidence.attacks if _has_tail(a))
+
+
+def _tail_name(metric_id: str) -> str:
+    return f"TPR at {numbers.percentage(_fpr(metric_id))} FPR"
 
 
 def _has_tail(attack: AttackFacts) -> bool:
@@ -177,8 +181,18 @@ def _tail_cell(metric: Metric | None) -> str:
     if metric is None or metric.value is None:
         return (metric.note if metric else None) or NOT_MEASURED
     between = numbers.interval(metric.ci_low, metric.ci_high)
-    cell = numbers.plain(metric.value) + (f" ({between})" if between else "")
-    return f"{cell}; {metric.note}" if metric.note else cell
+    return numbers.plain(metric.value) + (f" ({between})" if between else "")
+
+
+def tail_notes(evidence: Evidence) -> tuple[str, ...]:
+    """Print each note on a measured rate once, with the attacks it is about: ``TPR at 1% FPR (confidence, loss): rests on …``."""
+    alike: dict[tuple[str, str], list[str]] = {}
+    for metric_id in _tail_ids(evidence):
+        for attack in evidence.attacks:
+            metric = attack.metric(metric_id)
+            if metric is not None and metric.value is not None and metric.note:
+                alike.setdefault((metric_id, metric.note), []).append(attack.id)
+    return tuple(f"{_tail_name(metric_id)} ({', '.join(ids)}): {note}" for (metric_id, note), ids in alike.items())
 
 
 def subgroup_rows(subgroups: Iterable[SubgroupFacts]) -> tuple[SubgroupRow, ...]:
@@ -202,5 +216,5 @@ def _subgroup_row(group: SubgroupFacts, members: str, non_members: str) -> Subgr
         rows_non_members=non_members,
         auc=numbers.plain(group.auc) if judged and group.auc is not None else group.note or "too small",
         interval=(numbers.interval(group.ci_low, group.ci_high) if judged else None) or "not shown",
-        holm_p=numbers.plain(group.holm_p) if judged and group.holm_p is not None else "not shown",
+        holm_p=numbers.p_value(group.holm_p) if judged and group.holm_p is not None else "not shown",
     )

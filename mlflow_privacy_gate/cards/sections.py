@@ -7,7 +7,7 @@ from mlflow_privacy_gate.cards.particulars import Mitigation, Particulars
 from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
 from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import Membership, Outcome, ReasonCode, SplitOrigin
+from mlflow_privacy_gate.vocabulary import Effect, Membership, Outcome, ReasonCode, SplitOrigin
 
 _ORIGINS = {
     SplitOrigin.MANIFEST: "the manifest that the training run logged (log_splits)",
@@ -33,6 +33,30 @@ def in_short(verdict: Verdict) -> tuple[str, ...]:
         f"about {pairs} of 100 such pairs; a coin would pick it in 50."
     )
     return (_opening(verdict), picture)
+
+
+def next_steps(verdict: Verdict, outcome: Outcome, helpful: tuple[FieldRow, ...]) -> tuple[str, ...]:
+    """Say in words without statistics what to do now; ``outcome`` is ``waived`` where a waiver is in force.
+
+    ``helpful``: what was measured to help, best first.
+    """
+    if outcome is Outcome.PASS:
+        return (
+            "Nothing has to be done before the date until which this result is valid; then the version is checked again.",
+            "Check every new version, also one that was trained again on the same rows.",
+        )
+    opening = {
+        Outcome.FAIL: "Do not promote this version.",
+        Outcome.WAIVED: "Promote this version only as the waiver says, and replace it before the waiver ends.",
+    }.get(outcome, "Do not promote this version: only a stated pass is a pass.")
+    blocking = [finding for finding in verdict.findings if finding.effect is not Effect.WARN]
+    remedies = dict.fromkeys(finding.remedy for finding in blocking)
+    return (
+        opening,
+        *(f"{remedy[:1].upper()}{remedy[1:]}." for remedy in remedies),
+        *(f"Of what was tried on this model, this helped most: {best.label} ({best.text})." for best in helpful[:1]),
+        "Handle every copy of the model like the personal data it was trained on, until a version of it passes.",
+    )
 
 
 def _opening(verdict: Verdict) -> str:

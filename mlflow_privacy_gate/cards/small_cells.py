@@ -11,14 +11,17 @@ BELOW = f"fewer than {SMALLEST_CELL}"
 
 
 def hidden_cells(counts: Sequence[int]) -> frozenset[int]:
-    """Give the positions to hide among counts whose sum is known: all below ten and, where that is one alone, the next smallest too.
+    """Give the positions to hide among counts whose sum is known: all below ten and, where they would give themselves away, more.
 
-    Without the second, the sum minus the printed counts would give the hidden one away.
+    The sum minus the printed counts is known: so never one alone is hidden, and never some that come to fewer than ten together.
     """
-    small = {position for position, number in enumerate(counts) if number < SMALLEST_CELL}
-    if len(small) == 1 and len(counts) > 1:
-        small.add(min((p for p in range(len(counts)) if p not in small), key=lambda p: counts[p]))
-    return frozenset(small)
+    rising = sorted(range(len(counts)), key=lambda position: counts[position])
+    hidden = [position for position in rising if counts[position] < SMALLEST_CELL]
+    for position in rising[len(hidden) :]:
+        if len(hidden) != 1 and not 0 < sum(counts[p] for p in hidden) < SMALLEST_CELL:
+            break
+        hidden.append(position)
+    return frozenset(hidden)
 
 
 def printed_counts(counts: Sequence[int]) -> tuple[str, ...]:

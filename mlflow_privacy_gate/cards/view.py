@@ -32,6 +32,7 @@ class CardView:
     model_name: str
     version: str | None
     in_short: tuple[str, ...]
+    next_steps: tuple[str, ...]
     attack_auc: str
     confidence_auc: str
     margin: str
@@ -42,6 +43,7 @@ class CardView:
     attacks: tuple[AttackRow, ...]
     tail_names: tuple[str, ...]
     tails: tuple[TailRow, ...]
+    tail_notes: tuple[str, ...]
     findings: tuple[FindingRow, ...]
     subgroups: tuple[SubgroupRow, ...]
     identity: tuple[FieldRow, ...]
@@ -71,15 +73,17 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
     """Build the view of one test; CardError where a number to print is NaN or infinite."""
     extra = particulars or Particulars()
     waived = bool(extra.waivers) and verdict.outcome is not Outcome.PASS
+    outcome = Outcome.WAIVED if waived else verdict.outcome
     worst = verdict.attack_auc
     return CardView(
         evidence=evidence,
         verdict=verdict,
         particulars=extra,
-        outcome=Outcome.WAIVED if waived else verdict.outcome,
+        outcome=outcome,
         model_name=evidence.registered_model or evidence.model_uri,
         version=evidence.version,
         in_short=sections.in_short(verdict),
+        next_steps=sections.next_steps(verdict, outcome, sections.mitigations(extra)),
         attack_auc=rows.NOT_MEASURED if worst is None else numbers.plain(worst, limit=verdict.margin),
         confidence_auc=sections.confidence(verdict),
         margin=numbers.exact(verdict.margin),
@@ -90,6 +94,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         attacks=rows.attack_rows(evidence, verdict),
         tail_names=rows.tail_names(evidence),
         tails=rows.tail_rows(evidence),
+        tail_notes=rows.tail_notes(evidence),
         findings=rows.rows_of_findings(verdict.findings),
         subgroups=rows.subgroup_rows(evidence.subgroups),
         identity=sections.identity(evidence, extra),

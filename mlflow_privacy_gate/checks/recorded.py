@@ -14,6 +14,7 @@ from mlflow_privacy_gate.cards.view import CardView, card_view
 from mlflow_privacy_gate.checks.papers import recorded_particulars, templates_of
 from mlflow_privacy_gate.errors import EvidenceRejected, PrivacyGateError
 from mlflow_privacy_gate.evidence.model_digest import model_digest
+from mlflow_privacy_gate.evidence.officer_statements import attached, exemptions_in_force
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
 from mlflow_privacy_gate.models.mlmodel import read_mlmodel
 from mlflow_privacy_gate.policy import Verdict, judge
@@ -78,7 +79,10 @@ def recorded_test(registry: Registry, model: ResolvedModel, policy: Policy, *, n
         )
     except EvidenceRejected as rejection:
         return Finding(rejection.code or ReasonCode.PG002, f"The recorded test is not believed: {rejection.message}.")
-    return RecordedTest(verified, judge(policy, verified.evidence, now=now))
+    exempting, _ = exemptions_in_force(
+        attached(model.tags).exemptions, keys=policy.trusted_keys, model_digest=digest, now=now
+    )
+    return RecordedTest(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting)))
 
 
 def recorded_envelope(registry: Registry, model: ResolvedModel) -> bytes | str | None:

@@ -159,7 +159,7 @@ def test_the_digits_that_decide_are_printed() -> None:
     over = verdict(Outcome.FAIL, attack="loss", attack_auc=0.55004, headroom=0.55 - 0.55004)
     card = write_card(None, card_view(evidence({"confidence": 0.53, "loss": 0.55004}), over, particulars()))
     assert front_of(card)["privacy_gate"]["attack_auc"] == 0.55004
-    assert "| 0.55004 |" in card
+    assert "| 0.55004&ensp;|" in card
     assert "headroom -0.00004" in card
 
 
@@ -184,7 +184,7 @@ def test_the_block_says_what_could_not_have_been_seen_and_what_was_not_run() -> 
 
 def test_false_positive_rates_stand_in_the_name_in_one_unit() -> None:
     card = write_card(None, passing_view())
-    assert "| Attack | TPR at 1% FPR | TPR at 0.1% FPR |" in card
+    assert "| Attack&ensp;| TPR at 1% FPR | TPR at 0.1% FPR |" in card
     assert "not resolvable (smallest FPR 0.0017)" in card
 
 

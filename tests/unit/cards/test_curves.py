@@ -45,6 +45,9 @@ def test_no_bin_with_fewer_than_ten_rows_is_counted(members: list[float], non_me
         assert all(count is None or count >= 10 for count in side)
         assert len(side) == len(histogram.edges) - 1
     assert sum(count or 0 for count in histogram.members) <= len(members)
+    for side, rows in ((histogram.members, len(members)), (histogram.non_members, len(non_members))):
+        blank = rows - sum(count or 0 for count in side)  # what a reader can work out
+        assert blank == 0 or blank >= 10 or rows < 10
     assert list(histogram.edges) == sorted(set(histogram.edges))
 
 

@@ -8,18 +8,22 @@ from html.parser import HTMLParser
 
 import pytest
 import yaml
-from card_cases import evidence, particulars, verdict
+from card_cases import EXPIRES_AT, TESTED_AT, evidence, particulars, verdict
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from mlflow_privacy_gate.cards import CardView, card_view, html_report, markdown_report, write_card
+from mlflow_privacy_gate.cards import CardView, card_view, description, html_report, markdown_report, write_card
+from mlflow_privacy_gate.cards.card import write_untested
 from mlflow_privacy_gate.cards.escaping import Markdown, link, markdown, one_line, web_address, yaml_string
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.cards.markers import BEGIN, END
-from mlflow_privacy_gate.cards.particulars import AuthorsWords
+from mlflow_privacy_gate.cards.particulars import AuthorsWords, Mitigation, SignOff, WaiverInForce
+from mlflow_privacy_gate.cards.rows import FieldRow
+from mlflow_privacy_gate.cards.untested import UntestedView, untested_view
 from mlflow_privacy_gate.evidence.facts import CardClaims, DataFacts, NotRun, SubgroupFacts
+from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 from mlflow_privacy_gate.vocabulary import Finding, Outcome, ReasonCode
 
 HOSTILE = (
@@ -165,6 +169,25 @@ def hostile_view(name: str) -> CardView:
     return card_view(facts, verdict(Outcome.FAIL, findings=(finding,), margin_source=name), said)
 
 
+def officers_view(name: str) -> CardView:
+    said = particulars(
+        from_record=True,
+        waivers=(WaiverInForce((name,), name, name, name, EXPIRES_AT, name, name),),
+        sign_offs=(SignOff(name, TESTED_AT, name, name),),
+        mitigations=(Mitigation(name, 0.51, 0.01, name),),
+        remarks=(name,),
+    )
+    return card_view(evidence(), verdict(Outcome.FAIL), said)
+
+
+def hostile_untested(name: str) -> UntestedView:
+    model = ResolvedModel(name, "file:///m", name, name, run_id=name, lineage_note=name)
+    dataset = DatasetInput(name, "d", name, "local", name)
+    return untested_view(
+        model, Finding(ReasonCode.PG002, name), datasets=(dataset,), signature=FieldRow("Inputs", None, name)
+    )
+
+
 def skeleton(text: str) -> list[tuple[str, str]]:
     return [(token.type, token.tag) for token in flat(RENDERER.parse(text)) if not token.type.startswith("text")]
 
@@ -182,6 +205,29 @@ def test_no_name_changes_the_build_of_card_or_report(name: str) -> None:
     plain_page.feed(html_report(plain))
     assert (page.tags, page.attributes) == (plain_page.tags, plain_page.attributes)
     assert write_card(card, view) == card
+
+
+@given(hostile_texts.filter(lambda text: one_line(text) != ""))
+@settings(max_examples=60, deadline=None)
+def test_no_name_changes_the_build_of_an_untested_card_or_its_description(name: str) -> None:
+    plain, view = hostile_untested("name"), hostile_untested(name)
+    card = write_untested("# Model\n", view)
+    assert skeleton(take_apart(card).body) == skeleton(take_apart(write_untested("# Model\n", plain)).body)
+    assert skeleton(write_untested(None, view)) == skeleton(write_untested(None, plain))
+    assert skeleton(description(card, view, existing="Words.")) == skeleton(description(card, plain, existing="Words."))
+    assert write_untested(card, view) == card
+
+
+@given(hostile_texts.filter(lambda text: one_line(text) != ""))
+@settings(max_examples=60, deadline=None)
+def test_no_word_of_an_officer_or_of_a_mitigation_changes_the_build(name: str) -> None:
+    plain, view = officers_view("name"), officers_view(name)
+    assert skeleton(take_apart(write_card(None, view)).body) == skeleton(take_apart(write_card(None, plain)).body)
+    assert skeleton(markdown_report(view)) == skeleton(markdown_report(plain))
+    page, plain_page = Tags(), Tags()
+    page.feed(html_report(view))
+    plain_page.feed(html_report(plain))
+    assert (page.tags, page.attributes) == (plain_page.tags, plain_page.attributes)
 
 
 def test_template_syntax_in_a_name_is_shown_and_never_run() -> None:

@@ -11,7 +11,13 @@ from card_cases import EXPIRES_AT, FAILING_AUCS, evidence, failing_view, particu
 
 from mlflow_privacy_gate.cards import CardView, card_view, html_report, markdown_report
 from mlflow_privacy_gate.cards.particulars import WaiverInForce
-from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
+from mlflow_privacy_gate.evidence.facts import (
+    AttackFacts,
+    CardClaims,
+    DifferentialPrivacyClaim,
+    Metric,
+    SubgroupFacts,
+)
 from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, RULE_URL, Outcome, ReasonCode
 
 VIEWS = {"pass": passing_view(), "fail": failing_view()}
@@ -60,6 +66,13 @@ def test_a_failing_report_says_in_plain_words_what_was_found_and_what_to_do_next
     page = text_of(html_report(failing_view()))
     assert page.index("Whoever can ask this model about a record can tell") < page.index("Model, data and evaluator")
     assert "in about 78 of 100 such pairs; a coin would pick it in 50" in page
+    first_screen = page[: page.index("Findings")]
+    assert "What to do next Do not promote this version." in first_screen
+    assert f"{REASONS[ReasonCode.PG201].remedy[1:]}." in first_screen
+    assert "this helped most: at least 20 rows a leaf (attack AUC 0.5411, accuracy -0.0104)" in first_screen
+    assert "Handle every copy of the model like the personal data it was trained on" in first_screen
+    for jargon in ("TPR", "FPR", "interval", "p (Holm)", "log"):
+        assert jargon not in first_screen
     assert f"Next: {REASONS[ReasonCode.PG201].remedy}." in page
     assert "a legal basis for using it, answers to access requests, erasure" in page
     assert page.index("at least 20 rows a leaf") < page.index("answer with the label alone")
@@ -77,6 +90,31 @@ def test_no_cell_below_ten_is_printed_and_none_can_be_worked_out() -> None:
         "not shown",
     ]
     assert '<th scope="row">east</th><td>not shown</td><td>not shown</td><td>0.5511</td>' in page
+
+
+def test_a_p_value_is_never_printed_as_zero() -> None:
+    groups = (SubgroupFacts("class", "a", 600, 600, 0.9, 0.88, 0.92, 1e-30), SubgroupFacts("class", "b", 604, 600, 0.5))
+    page = text_of(html_report(passing_view(subgroups=groups)))
+    assert "0.8800 to 0.9200 below 0.0001" in page
+
+
+def test_a_note_on_many_attacks_is_said_once_with_their_names() -> None:
+    tail = Metric("tpr_at_fpr_0.01", 0.0142, 0.0075, 0.0233, note="rests on 12 allowed false positives")
+    attacks = tuple(AttackFacts(name, f"{name}/v1", (Metric("auc", 0.53), tail)) for name in ("confidence", "loss"))
+    for render in (html_report, markdown_report):
+        report = render(passing_view(attacks=attacks))
+        assert report.count("rests on 12 allowed") == 1
+        assert "TPR at 1% FPR (confidence, loss): rests on 12 allowed false positives" in report
+
+
+def test_a_report_from_the_record_says_what_it_leaves_out_and_why() -> None:
+    recorded = particulars(
+        from_record=True, evaluator=None, parameters=None, accuracy_members=None, accuracy_non_members=None, curves=()
+    )
+    for render in (html_report, markdown_report):
+        report = render(card_view(evidence(), verdict(), recorded))
+        assert "are left out: this report was made again from the recorded evidence" in html.unescape(report)
+        assert report.count("unknown (this view was made from the recorded evidence, which does not hold it)") == 3
 
 
 def test_a_plot_stands_for_every_curve_given_and_for_the_intervals() -> None:

@@ -25,3 +25,5 @@ def test_no_small_count_can_be_worked_out_from_the_sum(counts: list[int]) -> Non
     hidden = hidden_cells(counts)
     assert {position for position, number in enumerate(counts) if number < 10} <= hidden
     assert len(hidden) != 1 or len(counts) == 1
+    together = sum(counts[position] for position in hidden)
+    assert together == 0 or together >= 10 or len(hidden) == len(counts)

@@ -8,9 +8,13 @@ import pytest
 from card_cases import failing_view, passing_view
 
 from mlflow_privacy_gate.cards import CardView, html_report, markdown_report, write_card
+from mlflow_privacy_gate.cards.card import write_untested
+from mlflow_privacy_gate.cards.rows import FieldRow
 from mlflow_privacy_gate.cards.templates import own_folder
+from mlflow_privacy_gate.cards.untested import untested_view
 from mlflow_privacy_gate.cards.wording import misuses
-from mlflow_privacy_gate.vocabulary import REASONS
+from mlflow_privacy_gate.evidence.subject import ResolvedModel
+from mlflow_privacy_gate.vocabulary import REASONS, Finding, ReasonCode
 
 TEMPLATES = sorted(own_folder().iterdir())
 
@@ -24,6 +28,13 @@ def test_our_templates_say_nothing_of_the_kind(path: Path) -> None:
 def test_nothing_we_print_says_anything_of_the_kind(view: CardView) -> None:
     for text in (write_card(None, view), html_report(view), markdown_report(view)):
         assert misuses(text) == ()
+
+
+def test_an_untested_card_says_nothing_of_the_kind() -> None:
+    model = ResolvedModel("models:/m-1", "file:///m")
+    reason = Finding(ReasonCode.PG001, REASONS[ReasonCode.PG001].title)
+    view = untested_view(model, reason, datasets=(), signature=FieldRow("Inputs (signature)", None, "none"))
+    assert misuses(write_untested(None, view)) == ()
 
 
 def test_no_reason_or_remedy_says_anything_of_the_kind() -> None:
