@@ -13,6 +13,9 @@ import pandas as pd
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
 
+from mlflow_privacy_gate.errors import ModelUnusable
+from mlflow_privacy_gate.models.isolated import isolated
+
 CANCER = load_breast_cancer(as_frame=True)
 X: pd.DataFrame = CANCER.data.iloc[:240, :6]
 Y: pd.Series[Any] = CANCER.target.iloc[:240]
@@ -80,6 +83,15 @@ def save_hostile(folder: Path, code: str, estimator: Any = FOREST) -> Path:
 def make_hostile(folder: Path, code: str, estimator: Any = FOREST) -> None:
     """Put code into the pickle of a model folder that is there."""
     (folder / "model.pkl").write_bytes(cloudpickle.dumps(_Runs(code, estimator)))
+
+
+def can_shut_in(folder: Path) -> bool:
+    """Whether this machine lets a model be shut in: in namespaces or as another user."""
+    try:
+        with isolated(save_hostile(folder, ""), seconds=60, memory_gb=4, ways=("room", "user")):
+            return True
+    except ModelUnusable:
+        return False
 
 
 def processes_that_know(mark: str) -> list[int]:

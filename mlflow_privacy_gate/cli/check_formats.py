@@ -142,6 +142,7 @@ def _fields(result: CheckResult) -> dict[str, Any]:
     return {
         "model": _name(result),
         "model_digest": f"sha256:{result.evidence.model_digest}",
+        "isolation": result.evidence.tool.isolation,
         "verdict": str(result.verdict),
         "exit_code": result.exit_code,
         "attack": result.attack,

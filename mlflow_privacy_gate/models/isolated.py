@@ -82,23 +82,11 @@ def isolated(
         "memory_bytes": memory_bytes,
         "ways": list(ways),
     }
-    with tempfile.TemporaryDirectory(prefix="privacy-gate-model-") as temporary:
-        work = Path(os.path.realpath(temporary))
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mlflow_privacy_gate.models.child"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            bufsize=0,
-            cwd=work,
-            env=child_environment(os.environ, work),
-            close_fds=True,
-            start_new_session=True,
-        )
+    with _work_folder() as work:
+        process = _started(work)
         conversation = Conversation(process, seconds=seconds, memory_bytes=memory_bytes)
         try:
             yield _opened(conversation, {**start, "work": str(work)})
-        self.parameters = _parameters(opened.header.get("parameters"))
         finally:
             conversation.end()
 
@@ -110,6 +98,7 @@ class IsolatedModel:
         self._conversation = conversation
         self._said = said
         self.input_columns = _columns(opened.header.get("input_columns"))
+        self.parameters = _parameters(opened.header.get("parameters"))
         self.notes = _notes(opened.header.get("notes"), said)
 
     def observe(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
@@ -117,7 +106,6 @@ class IsolatedModel:
 
         ModelUnusable where the model fails or breaks its limits; ObservationError where its answers cannot be used.
         """
-        changes: Changes = NO_CHANGES,
         with self._conversation.waiting():
             return _observations(self._asked({"ask": "observe"}, features, labels), len(features))
 
@@ -129,6 +117,7 @@ class IsolatedModel:
         count: int,
         seed: int,
         keep_posteriors: bool = False,
+        changes: Changes = NO_CHANGES,
         progress: Callable[[int, int], None] | None = None,
     ) -> References | None:
         """Train ``count`` models by this model's own recipe, each on a random half of the n rows; None when it cannot be trained again."""
@@ -202,6 +191,9 @@ def child_environment(environ: Mapping[str, str], work: Path) -> dict[str, str]:
         for name, value in environ.items()
         if (name in _PASSED_ON or name.startswith(_PASSED_ON_BEGINNINGS)) and not any(w in name for w in _SECRET_WORDS)
     }
+    if "PYTHONPATH" in passed:  # the child does not start in the caller's folder
+        places = [str(Path(place).absolute()) for place in passed["PYTHONPATH"].split(os.pathsep) if place]
+        passed["PYTHONPATH"] = os.pathsep.join(places)
     if site.ENABLE_USER_SITE:
         passed["PYTHONUSERBASE"] = site.getuserbase()  # libraries that the caller installed for themselves
     return {
@@ -212,6 +204,31 @@ def child_environment(environ: Mapping[str, str], work: Path) -> dict[str, str]:
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "MPLCONFIGDIR": str(work),
     }
+
+
+@contextmanager
+def _work_folder() -> Iterator[Path]:
+    """Make a folder for the model's process, for its owner alone (0700), deleted afterwards whatever the model left in it."""
+    with tempfile.TemporaryDirectory(prefix="privacy-gate-model-", ignore_cleanup_errors=True) as temporary:
+        yield Path(os.path.realpath(temporary))
+
+
+def _started(work: Path) -> subprocess.Popen[bytes]:
+    """Start the process with nothing of this one but its pipes and the environment made for it."""
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-m", "mlflow_privacy_gate.models.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            cwd=work,
+            env=child_environment(os.environ, work),
+            close_fds=True,
+            start_new_session=True,
+        )
+    except OSError as exc:
+        raise ModelUnusable(f"a process for the model cannot be started: {exc}") from exc
 
 
 def _opened(conversation: Conversation, start: Mapping[str, Any]) -> IsolatedModel:
@@ -270,6 +287,14 @@ def _columns(columns: object) -> tuple[str, ...] | None:
     return tuple(columns)
 
 
+def _parameters(parameters: object) -> Mapping[str, Parameter]:
+    if not isinstance(parameters, dict) or len(parameters) > _MOST_COLUMNS:
+        raise NoFrame("recipe parameters that are no mapping")
+    if any(value is not None and type(value) not in (int, float) for value in parameters.values()):
+        raise NoFrame("a recipe parameter that is no number")
+    return {_text(name): value for name, value in parameters.items()}
+
+
 def _progress(progress: object) -> tuple[int, int]:
     if not isinstance(progress, list) or len(progress) != 2 or any(type(one) is not int for one in progress):
         raise NoFrame("progress that is no pair of counts")
@@ -287,14 +312,6 @@ def _texts(texts: object) -> tuple[str, ...]:
     if not isinstance(texts, list) or len(texts) > _MOST_TEXTS:
         raise NoFrame("notes that are no list of texts")
     return tuple(_text(one) for one in texts)
-def _parameters(parameters: object) -> Mapping[str, Parameter]:
-    if not isinstance(parameters, dict) or len(parameters) > _MOST_COLUMNS:
-        raise NoFrame("recipe parameters that are no mapping")
-    if any(value is not None and type(value) not in (int, float) for value in parameters.values()):
-        raise NoFrame("a recipe parameter that is no number")
-    return {_text(name): value for name, value in parameters.items()}
-
-
 
 
 def _text(text: object) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 import time
@@ -29,11 +30,10 @@ ANSWERS = ("kept", "true_column", "probabilities", "logits", "correct", "residua
 
 
 @pytest.fixture(autouse=True)
-def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def work(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """Temporary folders of the children are made here; afterwards neither they nor any process of theirs may be left."""
-    place = tmp_path / "work"
-    place.mkdir()
-    place.chmod(0o755)
+    place = Path(tempfile.mkdtemp())
+    place.chmod(0o755)  # pytest's own folders are closed to other users
     monkeypatch.setattr(tempfile, "tempdir", str(place))
     yield place
     assert list(place.glob("privacy-gate-model-*")) == []
@@ -41,6 +41,7 @@ def work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     while processes_that_know(str(place)) and time.monotonic() < deadline:
         time.sleep(0.05)
     assert processes_that_know(str(place)) == []
+    shutil.rmtree(place)
 
 
 @pytest.fixture(scope="module", params=WAYS)
