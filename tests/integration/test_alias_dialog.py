@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser import chromium
 from evidence_builder import FAILING_AUCS, attestation, fresh_signer, passing_evidence, write_policy
 from live_server import LiveServer, live_server
 from mlflow import MlflowClient
@@ -32,25 +33,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
 
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[webdriver.Chrome]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = "/usr/bin/chromium"
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",
-        "disable-background-networking",
-        "disable-quic",
-        "no-first-run",
-        "disable-component-update",
-        "disable-sync",
-        "window-size=1400,1000",
-        f"user-data-dir={tmp_path / 'profile'}",
-    ):
-        options.add_argument(f"--{flag}")
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService("/usr/bin/chromedriver"))
-    yield driver
-    driver.quit()
+    with chromium(tmp_path, width=1400) as driver:
+        yield driver
 
 
 def test_the_alias_dialog_shows_the_refusal_with_its_numbers(

@@ -201,9 +201,9 @@ def test_a_card_without_run_signature_or_sources_says_unknown_and_why() -> None:
     bare = evidence(run_id=None, data=(), registered_model=None, version=None)
     card = write_card(None, card_view(bare, verdict()))
     assert "unsigned: a gate that requires signatures stays closed" in card
-    assert "| Attestation (sha256) | unknown (no attestation was written) |" in card
-    assert "| Members (training rows) | unknown (this side is missing from the evidence) |" in card
-    assert "| Tests of these bytes so far | unknown (the ledger was not asked) |" in card
+    assert "- **Attestation (sha256)**: unknown (no attestation was written)" in card
+    assert "- **Members (training rows)**: unknown (this side is missing from the evidence)" in card
+    assert "- **Tests of these bytes so far**: unknown (the ledger was not asked)" in card
 
 
 def test_a_card_of_the_users_template_stands_before_ours(tmp_path: Path) -> None:

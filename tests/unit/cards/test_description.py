@@ -64,7 +64,7 @@ def test_a_text_without_room_for_anything_of_ours_is_left_as_it_is() -> None:
 
 
 def test_what_was_found_stays_as_long_as_there_is_room() -> None:
-    written = description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 1900)
+    written = description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 1850)
     assert "### Findings" in written
     assert "### Attacks run" in written
     assert "### How the test was made" not in written

@@ -68,7 +68,7 @@ def test_no_rows_score_and_no_bar_of_fewer_than_ten_rows_is_in_the_page(seed: in
     curves = AttackCurves("loss", roc_curve(roc_points(*scores)), score_histogram(*scores))
     page = html_report(card_view(evidence(), verdict(), replace(particulars(), curves=(curves,))))
     for score in np.concatenate(scores):
-        assert f"{score:.6g}" not in page
+        assert f"{score:.7f}" not in page
     assert curves.histogram is not None
     shown = sum(1 for side in (curves.histogram.members, curves.histogram.non_members) for count in side if count)
     drawn = re.search(r'id="scores-1-title".*?</svg>', page, flags=re.DOTALL)

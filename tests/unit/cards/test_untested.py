@@ -38,11 +38,11 @@ def test_a_version_without_run_signature_or_data_says_why_each_is_unknown() -> N
     card = write_untested(None, view())
     assert "**UNTESTED**" in card
     assert "PG001 no evidence found" in card
-    assert "| Training run | unknown (no run is recorded for this model) |" in card
-    assert "| Data sets of the run | unknown (no run is recorded for this model) |" in card
-    assert "| Inputs (signature) | unknown (none with named columns was logged) |" in card
+    assert "- **Training run**: unknown (no run is recorded for this model)" in card
+    assert "- **Data sets of the run**: unknown (no run is recorded for this model)" in card
+    assert "- **Inputs (signature)**: unknown (none with named columns was logged)" in card
     for row in ("Attack AUC", "Tested", "Valid until"):
-        assert f"| {row} | unknown (no test of it counts) |" in card
+        assert f"- **{row}**: unknown (no test of it counts)" in card
 
 
 def test_no_zero_and_no_date_is_invented() -> None:
@@ -55,7 +55,7 @@ def test_data_sets_of_the_run_are_named_with_their_context() -> None:
     model = ResolvedModel("models:/credit/7", "file:///m", "credit", "7", run_id="r1")
     datasets = (DatasetInput("loans", "d", "training", "s3", "x"), DatasetInput("rest", "d", None, "s3", "y"))
     named = untested_view(model, Finding(ReasonCode.PG001, "x"), datasets=datasets, signature=NO_SIGNATURE)
-    assert "| Data sets of the run | loans (training), rest (no context) |" in write_untested(None, named)
+    assert "- **Data sets of the run**: loans (training), rest (no context)" in write_untested(None, named)
 
 
 @pytest.mark.parametrize("card", SHAPES.values(), ids=SHAPES.keys())
