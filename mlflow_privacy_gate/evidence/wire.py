@@ -231,6 +231,7 @@ def _hints(kind: Any) -> dict[str, Any]:
     return get_type_hints(kind)
 
 
+@cache
 def _without_none(kind: Any) -> Any | None:
     """Return T for ``T | None``, and None for a type that does not admit None."""
     if get_origin(kind) not in (Union, types.UnionType):
@@ -243,12 +244,17 @@ def _is_float(kind: Any) -> bool:
     return kind is float or _without_none(kind) is float
 
 
+@cache
 def _key(kind: type, name: str) -> str:
     return _NAMES.get((kind, name)) or camel_case(name)
 
 
 def _is_utf8(text: str) -> bool:
-    return not any("\ud800" <= character <= "\udfff" for character in text)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _name(value: object) -> str:
