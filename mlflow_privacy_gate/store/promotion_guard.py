@@ -21,6 +21,7 @@ from mlflow_privacy_gate.errors import CouldNotLook, EvidenceRejected, PolicyErr
 from mlflow_privacy_gate.evidence.ledger import KnownTests, Result
 from mlflow_privacy_gate.policy.location import PolicyFile
 from mlflow_privacy_gate.policy.model import Mode, Policy
+from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
 from mlflow_privacy_gate.registry.translation import is_conflict
 from mlflow_privacy_gate.store.measuring import FolderAt, Looks, Unmeasured, VersionLocation
 from mlflow_privacy_gate.store.recording import Recorder, Who, newest_of
@@ -41,7 +42,8 @@ _MADE = frozenset({gate.Route.CREATE, gate.Route.COPY})
 class Promotion(Generic[_T]):
     """One request, how to look at the versions it promotes (none when they are prompts), how to write it.
 
-    ``version_location`` says where a registered version lies. ``version`` is the one it is about (None: all, or a new one). ``written`` and
+    ``version_location`` says where a registered version lies. ``location`` gives the one location at once, where that is all that must be
+    known to look at the bytes ahead. ``version`` is the one it is about (None: all, or a new one). ``written`` and
     ``undo`` serve where a version exists only afterwards: it is then judged as it was written, where that can be rolled back, and otherwise
     must hold the judged bytes, or it is undone. ``evidence`` are the evidence tags that a new version brings.
     """
@@ -51,6 +53,7 @@ class Promotion(Generic[_T]):
     version_location: VersionLocation
     write: Callable[[], _T]
     version: str | None = None
+    location: Callable[[], str] | None = None
     written: Callable[[_T], Sequence[Subject]] | None = None
     undo: Callable[[_T], object] | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
@@ -174,8 +177,8 @@ class PromotionGuard:
         """Take turns until everything that is promoted was looked at before; PromotionRefused with every refusal."""
         looks = Looks(self._folder_at, promotion.version_location)
         if policy.mode is not Mode.OFF:
-            for subject in promotion.look():
-                looks.look(subject.location)
+            for location in _ahead(promotion):
+                looks.look(location)
         for _ in range(_TRIES):
             try:
                 with self._turns.turn(policy) as turn:
@@ -289,6 +292,14 @@ class PromotionGuard:
                 Recorder(turn.ledger, self._who(), policy, self._clock()).decision(refusal)
         except Exception:
             _logger.exception("privacy gate: a refusal could not be recorded in the ledger")
+
+
+def _ahead(promotion: Promotion[_T]) -> list[str]:
+    """Give the locations that will be asked about, as far as they can be told before the turn."""
+    if promotion.location is None:
+        return [subject.location for subject in promotion.look()]
+    location = promotion.location()
+    return [] if location in PROMPT_SOURCES else [location]
 
 
 def _writing(what: str, work: Callable[[], _T]) -> _T:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import threading
 import time
 from collections.abc import Iterator
@@ -92,6 +93,8 @@ class FileLedger:
     def _lines(self, start: int) -> list[bytes]:
         try:
             with self.path.open("rb") as stream:
+                if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                    raise _failed(self.path, "is no regular file")
                 stream.seek(start)
                 content = stream.read()
         except FileNotFoundError:

@@ -119,8 +119,13 @@ class SqlLedger:
 
     def take_turn(self, connection: Connection) -> SqlTurn:
         """Wait for the turn, which ends with the connection's transaction; SQLAlchemy's own errors pass through."""
-        connection.execute(update(_HEAD).where(_HEAD.c.id == _ONE).values(turns=_HEAD.c.turns + 1))
-        return SqlTurn(connection, _stored_head(connection))
+        counted = update(_HEAD).where(_HEAD.c.id == _ONE).values(turns=_HEAD.c.turns + 1)
+        if not connection.dialect.update_returning:
+            connection.execute(counted)
+            return SqlTurn(connection, _stored_head(connection))
+        return SqlTurn(
+            connection, _head(connection.execute(counted.returning(_HEAD.c.sequence, _HEAD.c.sha256)).first())
+        )
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -197,7 +202,10 @@ def _insert_head(engine: Engine) -> None:
 
 
 def _stored_head(connection: Connection) -> Head:
-    found = connection.execute(select(_HEAD.c.sequence, _HEAD.c.sha256).where(_HEAD.c.id == _ONE)).first()
+    return _head(connection.execute(select(_HEAD.c.sequence, _HEAD.c.sha256).where(_HEAD.c.id == _ONE)).first())
+
+
+def _head(found: Any) -> Head:
     if found is None:
         raise CouldNotLook(f"the ledger is broken: {_HEAD.name} holds no row", code=ReasonCode.PG902)
     return Head(int(found[0]), str(found[1]))
