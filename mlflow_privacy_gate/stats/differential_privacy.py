@@ -125,9 +125,11 @@ def _table(
         raise UsageError(f"is_member: expected booleans of shape (n,), got {members.dtype} of shape {members.shape}")
     if not scores:
         raise UsageError("scores: expected at least one attack")
-    table = np.stack([np.asarray(values, dtype=np.float64) for values in scores.values()])
-    if table.shape[1:] != members.shape:
-        raise UsageError(f"scores: expected {members.size} a row of is_member, got shape {table.shape[1:]}")
+    columns = {name: np.asarray(values, dtype=np.float64) for name, values in scores.items()}
+    for name, column in columns.items():
+        if column.shape != members.shape:
+            raise UsageError(f"{name}: expected {members.size} scores, got shape {column.shape}")
+    table = np.stack(list(columns.values()))
     known = ~np.isnan(table).any(axis=0)
     table, members = table[:, known], members[known]
     for side, rows in (("members", members.sum()), ("non-members", (~members).sum())):
