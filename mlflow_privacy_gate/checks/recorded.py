@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mlflow_privacy_gate.cards.card import write_card, write_untested
 from mlflow_privacy_gate.cards.description import description
@@ -21,8 +21,10 @@ from mlflow_privacy_gate.policy import Verdict, judge
 from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG, Finding, ReasonCode
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
+    from mlflow_privacy_gate.cards.particulars import SignOff, WaiverInForce
     from mlflow_privacy_gate.checks.found_card import FoundCard
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.policy import Policy
@@ -37,6 +39,21 @@ class RecordedTest:
 
     verified: VerifiedEvidence
     verdict: Verdict
+
+
+class Statements(Protocol):
+    """What officers' statements come to, as a card prints it."""
+
+    @property
+    def waivers(self) -> tuple[WaiverInForce, ...]:
+        """The waivers in force."""
+
+    @property
+    def sign_offs(self) -> tuple[SignOff, ...]:
+        """The sign-offs that count."""
+
+
+Officers: TypeAlias = "Callable[[RecordedTest], Statements]"
 
 
 @dataclass(frozen=True)
@@ -92,7 +109,9 @@ def recorded_envelope(registry: Registry, model: ResolvedModel) -> bytes | str |
     return registry.read_artifact(model, ATTESTATION_ARTIFACT)
 
 
-def recorded_view(test: RecordedTest, model: ResolvedModel, found: FoundCard, policy: Policy) -> CardView:
+def recorded_view(
+    test: RecordedTest, model: ResolvedModel, found: FoundCard, policy: Policy, statements: Statements
+) -> CardView:
     """Build the view of a recorded test; CardError where the author's card cannot be read."""
     evidence = test.verified.evidence
     signer = next((key.key_id for key in policy.trusted_keys if key.id == test.verified.key_id), None)
@@ -103,11 +122,18 @@ def recorded_view(test: RecordedTest, model: ResolvedModel, found: FoundCard, po
         signer=signer,
         envelope_sha256=test.verified.envelope_sha256,
     )
-    return card_view(evidence, test.verdict, replace(particulars, from_record=True))
+    counting = replace(particulars, from_record=True, waivers=statements.waivers, sign_offs=statements.sign_offs)
+    return card_view(evidence, test.verdict, counting)
 
 
 def recorded_card(
-    registry: Registry, model: ResolvedModel, found: FoundCard, policy: Policy, *, now: datetime
+    registry: Registry,
+    model: ResolvedModel,
+    found: FoundCard,
+    policy: Policy,
+    *,
+    officers: Officers,
+    now: datetime,
 ) -> RecordedCard:
     """Write the recorded test into the found card, or that no test counts; CardError where the card cannot be added to."""
     test = recorded_test(registry, model, policy, now=now)
@@ -117,7 +143,7 @@ def recorded_card(
         view = _untested(registry, model, test)
         text = write_untested(found.text, view, templates=folder)
     else:
-        view = recorded_view(test, model, found, policy)
+        view = recorded_view(test, model, found, policy, officers(test))
         text = write_card(found.text, view, templates=folder)
     described = description(text, view, existing=model.description, templates=folder) if model.versioned else None
     return RecordedCard(text, described, view)

@@ -17,6 +17,7 @@ from mlflow_privacy_gate.vocabulary import Finding, ReasonCode
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from mlflow_privacy_gate.checks.recorded import Officers, Statements
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.policy import Policy
     from mlflow_privacy_gate.registry._interface import Registry
@@ -43,7 +44,7 @@ class RecordedReport:
 
 
 def recorded_report(
-    registry: Registry, model: ResolvedModel, policy: Policy, form: ReportForm, *, now: datetime
+    registry: Registry, model: ResolvedModel, policy: Policy, form: ReportForm, *, officers: Officers, now: datetime
 ) -> RecordedReport:
     """Give the report of a model's recorded test.
 
@@ -54,14 +55,15 @@ def recorded_report(
         error = CouldNotJudge if test.code is ReasonCode.PG001 else EvidenceRejected
         raise error(f"{model.uri} is untested: {test.message} To do: {test.remedy}.", code=test.code)
     stored = registry.read_artifact(model, form.value)
-    outdated = _outdated(stored, test, policy)
+    statements = officers(test)
+    outdated = _outdated(stored, test, policy, statements)
     if stored is not None and outdated is None:
         return RecordedReport(stored.decode("utf-8"), None)
-    view = recorded_view(test, model, find_card(registry, model), policy)
+    view = recorded_view(test, model, find_card(registry, model), policy, statements)
     return RecordedReport(form.render(view, templates=templates_of(policy)), outdated)
 
 
-def _outdated(stored: bytes | None, test: RecordedTest, policy: Policy) -> str | None:
+def _outdated(stored: bytes | None, test: RecordedTest, policy: Policy, statements: Statements) -> str | None:
     """Say why a stored report does not hold for the recorded test under the policy in force, or None where it does."""
     evidence, verdict = test.verified.evidence, test.verdict
     if stored is None:
@@ -72,4 +74,6 @@ def _outdated(stored: bytes | None, test: RecordedTest, policy: Policy) -> str |
         return "the stored report was made under another policy"
     if (evidence.outcome, evidence.reason_codes) != (str(verdict.outcome), verdict.reason_codes):
         return "the verdict is another one now"
+    if statements.waivers or statements.sign_offs:
+        return "an officer has signed since"
     return None

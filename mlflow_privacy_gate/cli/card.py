@@ -7,11 +7,17 @@ import os
 import sys
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from mlflow_privacy_gate.cli.options import output_option, policy_option, server_options
 from mlflow_privacy_gate.errors import UsageError
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.checks.recorded import Officers
+    from mlflow_privacy_gate.evidence.subject import ResolvedModel
+    from mlflow_privacy_gate.policy import Policy
 
 _MODEL_SCHEMES = ("models:", "runs:")
 
@@ -46,7 +52,9 @@ def show(model_uri: str, policy: Path | None, tracking_uri: str | None, registry
         return
     in_force = find_policy(policy, os.environ, Path.cwd())
     click.echo("No card was found; this is the one that `card write` would write.", err=True)
-    click.echo(recorded_card(registry, model, found, in_force, now=datetime.now(timezone.utc)).text, nl=False)
+    now = datetime.now(timezone.utc)
+    card = recorded_card(registry, model, found, in_force, officers=officers(in_force, model, now), now=now)
+    click.echo(card.text, nl=False)
 
 
 @command.command("write")
@@ -85,7 +93,8 @@ def write(
     if file is None and model.run_id is None and not model.versioned:
         raise UsageError(f"{model_uri}: neither a run nor a registered version holds its card; name a file with --card")
     found = find_card(registry, model, read_card(file) if file is not None and file.exists() else None)
-    card = recorded_card(registry, model, found, in_force, now=datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc)
+    card = recorded_card(registry, model, found, in_force, officers=officers(in_force, model, now), now=now)
     if file is not None:
         file.write_bytes(card.text.encode("utf-8"))
         places = [str(file)]
@@ -128,6 +137,13 @@ def _card_of(source: str, tracking_uri: str | None, registry_uri: str | None) ->
     if found.text is None:
         raise UsageError(f"{source} has no card; `mlflow-privacy-gate card write {source}` makes one")
     return found.text
+
+
+def officers(policy: Policy, model: ResolvedModel, now: datetime) -> Officers:
+    """Give the function that says, for a believed test, what the officers' statements beside it come to now."""
+    from mlflow_privacy_gate.gate.statement_views import statements_in_force
+
+    return lambda test: statements_in_force(policy, model, model_digest=test.verified.evidence.model_digest, now=now)
 
 
 def read_card(file: Path) -> str:

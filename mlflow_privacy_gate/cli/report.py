@@ -35,13 +35,16 @@ def command(
     stderr says why. Exit codes: 0, 1 the evidence is not believed, 2 usage or policy, 3 never tested, 4 could not look.
     """
     from mlflow_privacy_gate.checks.recorded_report import ReportForm, recorded_report
+    from mlflow_privacy_gate.cli.card import officers
     from mlflow_privacy_gate.policy import find_policy
     from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
 
     in_force = find_policy(policy, os.environ, Path.cwd())
     registry = MlflowRegistry(tracking_uri, registry_uri)
     model = registry.resolve(model_uri)
-    report = recorded_report(registry, model, in_force, ReportForm[form.upper()], now=datetime.now(timezone.utc))
+    now = datetime.now(timezone.utc)
+    heard = officers(in_force, model, now)
+    report = recorded_report(registry, model, in_force, ReportForm[form.upper()], officers=heard, now=now)
     if report.made_again is not None:
         click.echo(f"Made again from the recorded evidence, without plots of scores: {report.made_again}.", err=True)
     if out is None:

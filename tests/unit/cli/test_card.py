@@ -13,15 +13,17 @@ from click.testing import CliRunner, Result
 from evidence_builder import FAILING_AUCS, attestation, passing_evidence, write_policy
 from mlflow import MlflowClient
 from mlflow_home import MlflowHome
+from officer_builder import policy_text, sign_off, signed, waiver
 from registry_seed import SeededVersion, seed_version
 
 from mlflow_privacy_gate.cli.program import program
 from mlflow_privacy_gate.errors import PrivacyGateError
 from mlflow_privacy_gate.evidence.envelope import open_envelope
 from mlflow_privacy_gate.evidence.facts import PolicyReference
+from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind
 from mlflow_privacy_gate.evidence.signing import Ed25519Signer, generate_key
 from mlflow_privacy_gate.policy import load_policy
-from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG
+from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, SIGN_OFF_TAG, WAIVER_TAG
 
 pytestmark = pytest.mark.usefixtures("mlflow_home")
 Run = Callable[..., Result]
@@ -267,6 +269,44 @@ def test_the_stored_report_is_given_as_long_as_it_holds(
     assert "FAIL" in anew.stdout
     attest(seeded, signer, policy)
     assert "the stored report is of another test" in run("report", uri(seeded)).stderr
+
+
+@pytest.fixture
+def officer_policy(tmp_path: Path, signer: Ed25519Signer) -> Path:
+    path = tmp_path / "with-officer.yaml"
+    path.write_text(policy_text(signer), encoding="utf-8")
+    return path
+
+
+def test_a_waiver_in_force_is_shown_as_waived_and_a_sign_off_in_the_report(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, officer_policy: Path
+) -> None:
+    sha256 = attest(seeded, signer, officer_policy, aucs=FAILING_AUCS, outcome="fail", reason_codes=("PG201",))
+    scope = Scope(seeded.name, ScopeKind.ALIAS, "champion")
+    for tag, statement in (
+        (WAIVER_TAG, waiver(evidence_sha256=sha256, scope=scope)),
+        (SIGN_OFF_TAG, sign_off(evidence_sha256=sha256, scope=scope)),
+    ):
+        MlflowClient().set_model_version_tag(seeded.name, seeded.version, f"{tag}.1", signed(statement))
+    result = run("card", "write", uri(seeded), "--policy", str(officer_policy))
+    assert "WAIVED, written to" in result.output
+    card = card_of(seeded)
+    assert "**WAIVED** for PG201 until" in card
+    assert "**PASS**" not in card
+    log_card(seeded, f"stored, of {sha256}", "privacy_gate/report.html")
+    report = run("report", uri(seeded), "--policy", str(officer_policy))
+    assert "Bea Officer" in report.stdout
+    assert "an officer has signed since" in report.stderr or "the verdict is another one now" in report.stderr
+
+
+def test_a_waiver_that_is_not_believed_changes_nothing(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, officer_policy: Path
+) -> None:
+    sha256 = attest(seeded, signer, officer_policy, aucs=FAILING_AUCS)
+    forged = waiver(evidence_sha256=sha256, scope=Scope(seeded.name, ScopeKind.ALIAS, "champion"))
+    MlflowClient().set_model_version_tag(seeded.name, seeded.version, f"{WAIVER_TAG}.1", signed(forged, signer))
+    assert "FAIL, written to" in run("card", "write", uri(seeded), "--policy", str(officer_policy)).output
+    assert "WAIVED" not in card_of(seeded)
 
 
 def test_there_is_no_report_of_a_version_that_was_never_tested(run: Run, seeded: SeededVersion) -> None:
