@@ -40,7 +40,9 @@ def test_the_attack_is_online_unless_no_reference_saw_any_row() -> None:
     observed = Observations.from_probabilities([[0.2, 0.8]], [1], [0, 1])
     scores, seen = log_odds([[0.9], [0.7], [0.3], [0.1]]), np.array([[1], [1], [0], [0]], dtype=np.bool_)
     assert rmia.scores(observed, References(scores, seen, "clone"))[0] == pytest.approx(1.6)
-    assert rmia.scores(observed, References(scores, np.zeros_like(seen), "logged_models"))[0] == pytest.approx(0.8 / 0.675)
+    assert rmia.scores(observed, References(scores, np.zeros_like(seen), "logged_models"))[0] == pytest.approx(
+        0.8 / 0.675
+    )
 
 
 def test_rows_with_too_few_models_are_left_out() -> None:
