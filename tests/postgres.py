@@ -19,9 +19,10 @@ import sqlalchemy
 
 @dataclass(frozen=True)
 class Postgres:
-    """A running cluster in ``folder``."""
+    """A running cluster in ``folder``; ``server`` is the package's own object."""
 
     folder: Path
+    server: Any
 
     def uri(self, database: str) -> str:
         """Return the URI of one of its databases."""
@@ -44,6 +45,10 @@ class Postgres:
                 os.kill(pid, 0)
                 time.sleep(0.1)
 
+    def start_again(self) -> None:
+        """Start it after it was killed."""
+        self.server.start()
+
 
 @contextmanager
 def postgres() -> Iterator[Postgres]:
@@ -60,7 +65,7 @@ def postgres() -> Iterator[Postgres]:
     with TemporaryDirectory(prefix="pg-") as folder:
         server: Any = get_server(folder, cleanup_mode="stop")
         try:
-            yield Postgres(Path(folder))
+            yield Postgres(Path(folder), server)
         finally:
             with suppress(Exception):
                 server.cleanup()

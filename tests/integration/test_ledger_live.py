@@ -257,3 +257,46 @@ def test_a_changed_row_is_named(server: LiveServer, client: MlflowClient) -> Non
             connection.exec_driver_sql(change.format("refused"))
         engine.dispose()
     assert ledger(server, "verify")[0] == 0
+
+
+def test_a_ledger_that_cannot_be_written_refuses_and_nothing_is_lost(server: LiveServer, client: MlflowClient) -> None:
+    seeded = seed_version(client, "unwritable", b"unwritable")
+    tag(client, seeded, evidence(seeded, 1))
+    engine = sqlalchemy.create_engine(server.registry_database)
+    rename = "ALTER TABLE {} RENAME TO {}"
+    try:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(rename.format("privacy_gate_ledger", "elsewhere"))
+        refused_with("PG902", partial(promote, client, seeded))
+        refused_with("PG902", lambda: tag(client, seeded, evidence(seeded, 2)))
+        client.set_registered_model_alias(seeded.name, "candidate", seeded.version)
+    finally:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(rename.format("elsewhere", "privacy_gate_ledger"))
+        engine.dispose()
+    assert "champion" not in client.get_registered_model(seeded.name).aliases
+    promote(client, seeded)
+    assert ledger(server, "verify")[0] == 0
+
+
+def test_while_the_policy_is_broken_refusals_are_recorded_and_no_evidence_is_taken(
+    server: LiveServer, client: MlflowClient
+) -> None:
+    seeded = seed_version(client, "broken-policy", b"broken policy")
+    assert server.policy is not None
+    text = server.policy.read_text(encoding="utf-8")
+    try:
+        server.policy.write_text(f"{text}\nno_such_key: 1\n", encoding="utf-8")
+        refused_with("PG901", partial(promote, client, seeded))
+        refused_with("PG901", lambda: tag(client, seeded, evidence(seeded, 1)))
+        client.set_model_version_tag(seeded.name, seeded.version, "privacy_gate.remark", "words")
+    finally:
+        server.policy.write_text(text, encoding="utf-8")
+    tag(client, seeded, evidence(seeded, 1))
+    promote(client, seeded)
+    _, rows = ledger(server, "show", "broken-policy")
+    assert [(row["result"], row.get("codes")) for row in rows] == [
+        ("refused", ["PG901"]),
+        ("recorded", []),
+        ("allowed", []),
+    ]
