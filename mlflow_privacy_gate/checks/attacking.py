@@ -16,6 +16,8 @@ from mlflow_privacy_gate.evidence.facts import AttackFacts, Metric
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, tpr_metric_id
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mlflow_privacy_gate.checks.observing import Pool
 
 FloatArray = npt.NDArray[np.float64]
@@ -56,11 +58,16 @@ def score(name: str, pool: Pool, *, seed: int) -> Scored:
         name,
         pool.observations,
         pool.references,
-        features=pool.features,
+        features=features_for((name,), pool),
         is_member=pool.is_member,
         rng=np.random.default_rng(seed),
     )
     return Scored(name, scores, pool.is_member)
+
+
+def features_for(names: Iterable[str], pool: Pool) -> pd.DataFrame | None:
+    """Give the pool's features where one of the attacks needs them."""
+    return pool.features if any(Need.FEATURES in ATTACKS[name].needs for name in names) else None
 
 
 def facts_of(scored: Scored, pool: Pool, *, fprs: Iterable[float], seed: int) -> AttackFacts:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def subgroup_facts(scored: Scored | None, pool: Pool, columns: Sequence[str]) -> tuple[SubgroupFacts, ...]:
     """Measure one attack within each class (classifiers) and each named column; UsageError for a column that is not there."""
-    missing = [column for column in columns if column not in pool.features.columns]
+    missing = [column for column in columns if column not in pool.tables[0].columns or column == pool.target]
     if missing:
         raise UsageError(f"subgroups: the splits have no column {', '.join(map(repr, missing))}")
     if scored is None:
@@ -34,7 +34,12 @@ def _groupings(pool: Pool, columns: Sequence[str], members: np.ndarray, non_memb
     labels = pool.labels
     classes = [by_value(labels.name, labels[members], labels[non_members])] if _has_classes(pool) else []
     return classes + [
-        by_column(column, pool.features[column][members], pool.features[column][non_members]) for column in columns
+        by_column(
+            column,
+            pool.tables[0][column][members[pool.is_member]],
+            pool.tables[1][column][non_members[~pool.is_member]],
+        )
+        for column in columns
     ]
 
 

@@ -12,7 +12,7 @@ from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks.blind import FEWEST_ROWS, BlindBaseline, blind_baseline
 from mlflow_privacy_gate.attacks.catalogue import applicable
 from mlflow_privacy_gate.cards.particulars import Mitigation
-from mlflow_privacy_gate.checks.attacking import Scored, facts_of, score, with_worst, worst_of
+from mlflow_privacy_gate.checks.attacking import Scored, facts_of, features_for, score, with_worst, worst_of
 from mlflow_privacy_gate.checks.grouping import subgroup_facts
 from mlflow_privacy_gate.checks.observing import Pool, accuracy, ask, pooled, unstable_rows
 from mlflow_privacy_gate.checks.referring import Referred, needy, refer
@@ -173,7 +173,7 @@ def _wanted(policy: Policy, pool: Pool, gating: tuple[str, ...]) -> tuple[str, .
 def _scored(names: tuple[str, ...], pool: Pool, seed: int) -> tuple[dict[str, Scored], Mapping[str, str]]:
     from mlflow_privacy_gate.attacks._interface import Given
 
-    given = Given(pool.references, pool.features, pool.is_member, np.random.default_rng(seed))
+    given = Given(pool.references, features_for(names, pool), pool.is_member, np.random.default_rng(seed))
     possible, impossible = applicable(names, pool.observations, given)
     return {name: score(name, pool, seed=seed) for name in possible}, impossible
 

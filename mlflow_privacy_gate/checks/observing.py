@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,17 +36,38 @@ class Sides:
 class Pool:
     """Everything an attack may see: observations of n rows, which are members, the rows themselves, and reference models' answers.
 
-    ``is_member`` (n,) bool, ``features`` (n, d) and ``labels`` (n,) are in the order of the observations, members first; ``index`` (n,)
-    is the rows' index in the splits as they were found, ``at`` where each stands on its side. ``references`` are of the same n rows.
+    ``is_member`` (n,) bool, and all else, is in the order of the observations, members first. ``tables``: each side's rows with their
+    label, the column ``target``. ``at``: where each row stands on its side. ``references`` are of the same n rows.
     """
 
     observations: Observations
     is_member: npt.NDArray[np.bool_]
-    features: pd.DataFrame
-    labels: pd.Series[Any]
-    index: pd.Index[Any]
+    tables: tuple[pd.DataFrame, pd.DataFrame]
+    target: str
     at: Whereabouts
     references: References | None = None
+
+    @cached_property
+    def features(self) -> pd.DataFrame:
+        """The rows without their label, (n, d); put together only where they are asked for, for they may be large."""
+        import pandas as pd
+
+        features: pd.DataFrame = pd.concat(
+            [table.drop(columns=self.target) for table in self.tables], ignore_index=True
+        )
+        return features
+
+    @property
+    def labels(self) -> pd.Series[Any]:
+        """Each row's label, (n,)."""
+        import pandas as pd
+
+        return pd.concat([table[self.target] for table in self.tables], ignore_index=True)
+
+    @property
+    def index(self) -> pd.Index[Any]:
+        """The rows' index (n,) in the splits as they were found."""
+        return self.tables[0].index.append(self.tables[1].index)
 
 
 def inputs(model: LoadedModel, frame: pd.DataFrame, splits: Splits) -> pd.DataFrame:
@@ -69,23 +91,18 @@ def ask(model: LoadedModel, rows: TestedRows, splits: Splits) -> Sides:
 
 def pooled(sides: Sides, rows: TestedRows, target: str) -> Pool:
     """Put both sides one after the other."""
-    import pandas as pd
-
-    frames = [
-        frame[side.kept] if side.unknown_labels else frame
-        for frame, side in ((rows.members, sides.members), (rows.non_members, sides.non_members))
-    ]
-    together = pd.concat(frames)
-    index = together.index
-    together = together.reset_index(drop=True)
     return Pool(
         joined(sides.members, sides.non_members),
         np.repeat([True, False], [sides.members.n, sides.non_members.n]),
-        together.drop(columns=target),
-        together[target],
-        index,
+        (_known(rows.members, sides.members), _known(rows.non_members, sides.non_members)),
+        target,
         rows.members_at.of(sides.members.kept).then(rows.non_members_at.of(sides.non_members.kept)),
     )
+
+
+def _known(frame: pd.DataFrame, side: Observations) -> pd.DataFrame:
+    """Leave out the rows whose label the model does not know."""
+    return frame[side.kept] if side.unknown_labels else frame
 
 
 def unstable_rows(model: LoadedModel, rows: TestedRows, splits: Splits) -> int:

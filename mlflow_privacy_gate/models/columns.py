@@ -67,7 +67,9 @@ class ColumnLayout:
         )
         frame = frame.assign(**{name: values for name, values in cast.items() if values.dtype != frame[name].dtype})
         # The last bits of a matrix product hang on how a frame lies in memory, which is where it came from and no property of the rows.
-        return (laid_out(list(_columns(frame)), frame) if self.named else _array(frame)), notes
+        if not self.named:
+            return _array(frame), notes
+        return (frame if _column_by_column(frame) else laid_out(list(_columns(frame)), frame)), notes
 
     def _by_position(self, features: pd.DataFrame) -> Any:
         width = features.shape[1]
@@ -84,6 +86,14 @@ def laid_out(columns: Sequence[pd.Series], like: pd.DataFrame) -> pd.DataFrame:
     frame: pd.DataFrame = pd.DataFrame(dict(enumerate(columns)), index=like.index)
     frame.columns = like.columns
     return frame
+
+
+def _column_by_column(frame: pd.DataFrame) -> bool:
+    """Whether a frame is laid out already: all columns of one type, one after the other in one piece of memory."""
+    if frame.empty or frame.dtypes.nunique() != 1:
+        return False
+    whole = frame.to_numpy(copy=False)
+    return bool(whole.flags.f_contiguous) and np.shares_memory(whole, frame.iloc[:, 0].to_numpy(copy=False))
 
 
 def _columns(frame: pd.DataFrame) -> Iterator[pd.Series]:

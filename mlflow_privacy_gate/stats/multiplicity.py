@@ -24,11 +24,43 @@ _INTEGER_LIMIT = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class _RowScores:
-    """One attack's scores in the caller's row order, float64: row i is the same row in every attack."""
+class _Side:
+    """One attack's scores of one side, ``ascending``, and the caller's row that each is of (``order``): the same row in every attack."""
 
-    members: FloatArray
-    non_members: FloatArray
+    order: npt.NDArray[np.intp]
+    ascending: FloatArray
+
+    @classmethod
+    def of(cls, scores: npt.ArrayLike, what: str) -> _Side:
+        """Check and sort one side's scores, once."""
+        vector = real_vector(scores, what)
+        order = np.argsort(vector)
+        return cls(order, vector[order])
+
+    def placements(self, others: _Side) -> IntegerArray:
+        """Return 2·#{others below} + #{others equal} for each row, in row order (searched in score order, which is kind to the cache)."""
+        below, not_above = (np.searchsorted(others.ascending, self.ascending, side=side) for side in ("left", "right"))
+        found = np.empty(len(self.order), dtype=np.int64)
+        found[self.order] = below + not_above
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class _RowScores:
+    """One attack's scores of both sides."""
+
+    members: _Side
+    non_members: _Side
+
+    @property
+    def sorted(self) -> SortedScores:
+        """The scores without their rows."""
+        return SortedScores(self.members.ascending, self.non_members.ascending)
+
+    @property
+    def rows(self) -> tuple[int, int]:
+        """How many rows there are on each side."""
+        return len(self.members.order), len(self.non_members.order)
 
 
 def max_auc_interval(
@@ -85,12 +117,10 @@ def holm(p_values: npt.ArrayLike) -> FloatArray:
 
 def _aligned(scores: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]) -> list[_RowScores]:
     attacks = {
-        name: _RowScores(
-            real_vector(members, f"{name}: member scores"), real_vector(others, f"{name}: non-member scores")
-        )
+        name: _RowScores(_Side.of(members, f"{name}: member scores"), _Side.of(others, f"{name}: non-member scores"))
         for name, (members, others) in sorted(scores.items())
     }
-    sizes = {name: (len(attack.members), len(attack.non_members)) for name, attack in attacks.items()}
+    sizes = {name: attack.rows for name, attack in attacks.items()}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name} {m} + {n}" for name, (m, n) in sizes.items())
         raise ObservationError(f"attacks must score the same rows; got members + non-members: {listed}")
@@ -98,26 +128,15 @@ def _aligned(scores: Mapping[str, tuple[npt.ArrayLike, npt.ArrayLike]]) -> list[
 
 
 def _each_auc_and_interval(attacks: list[_RowScores]) -> tuple[list[float], list[Interval]]:
-    placed = [place(SortedScores(np.sort(attack.members), np.sort(attack.non_members))) for attack in attacks]
+    placed = [place(attack.sorted) for attack in attacks]
     return [placements.auc for placements in placed], [interval_of(placements, _LEVEL) for placements in placed]
 
 
 def _auc_covariance(attacks: list[_RowScores]) -> FloatArray:
     """Return DeLong's covariance (K, K) of the attacks' AUCs; the sums are exact, so row order does not change a bit."""
-    members = np.stack([_row_placements(attack.members, np.sort(attack.non_members)) for attack in attacks])
-    non_members = np.stack([_row_placements(attack.non_members, np.sort(attack.members)) for attack in attacks])
+    members = np.stack([attack.members.placements(attack.non_members) for attack in attacks])
+    non_members = np.stack([attack.non_members.placements(attack.members) for attack in attacks])
     return _mean_covariance(members, non_members.shape[1]) + _mean_covariance(non_members, members.shape[1])
-
-
-def _row_placements(scores: FloatArray, other_ascending: FloatArray) -> IntegerArray:
-    """Return 2·#{others below} + #{others equal} for each row, in row order (searched in score order, which is kind to the cache)."""
-    order = np.argsort(scores)
-    ascending = scores[order]
-    placements = np.empty(len(scores), dtype=np.int64)
-    placements[order] = np.searchsorted(other_ascending, ascending, side="left") + np.searchsorted(
-        other_ascending, ascending, side="right"
-    )
-    return placements
 
 
 def _mean_covariance(placements: IntegerArray, others: int) -> FloatArray:

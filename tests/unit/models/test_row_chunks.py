@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from sklearn.ensemble import RandomForestClassifier
 
-from mlflow_privacy_gate.models.row_chunks import CHUNK_ROWS, in_chunks
+from mlflow_privacy_gate.models.row_chunks import LEAST_ROWS, in_chunks
 
-ROWS = CHUNK_ROWS + 1000
+ROWS = LEAST_ROWS + 1000
 
 
 def test_answers_are_the_same_bits_for_any_number_of_threads_and_as_on_one_core() -> None:
@@ -24,6 +24,6 @@ def test_answers_are_the_same_bits_for_any_number_of_threads_and_as_on_one_core(
 
 
 def test_rows_keep_their_order_across_chunks_in_frames_and_arrays() -> None:
-    numbers = np.arange(2 * CHUNK_ROWS + 1).reshape(-1, 1)
+    numbers = np.arange(5 * LEAST_ROWS + 1).reshape(-1, 1)
     assert np.array_equal(in_chunks(lambda rows: rows, numbers), numbers)
     assert np.array_equal(in_chunks(lambda rows: rows["n"], pd.DataFrame(numbers, columns=["n"])), numbers[:, 0])
