@@ -148,16 +148,17 @@ def reproduce(
     return Reproduction(difference <= SAME_PROBABILITY, difference)
 
 
-def refit(recipe: object, features: Any, labels: object, classes: object, *, seed: int) -> Any:
+def refit(recipe: object, features: Any, labels: object, classes: object | None, *, seed: int) -> Any:
     """Train one model by ``recipe`` on all n rows (n, d) with labels (n,) among ``classes``, with seeds of its own.
 
-    The caller's arrays and global random state are left as they were. ModelUnusable where the training fails.
+    ``classes`` None: the labels are a regression's numbers, or nothing that the recipe looks at. The caller's arrays and global random state are left as they were. ModelUnusable where the training fails.
     """
-    made, pool = as_recipe(recipe), _pool(features, labels, classes)
+    made, rows = as_recipe(recipe), _length(features)
+    values = np.asarray(labels) if classes is None else _pool(features, labels, classes).labels
     fitting, drawing = np.random.SeedSequence(seed).spawn(2)
-    with own_randomness(), one_thread(), _named(f"the refit on {len(pool.labels)} rows"):
+    with own_randomness(), one_thread(), _named(f"the refit on {rows} rows"):
         seed_global(drawing)
-        return made.fit(_rows(pool.features, np.arange(len(pool.labels))), pool.labels.copy(), fitting)
+        return made.fit(_rows(features, np.arange(rows)), values.copy(), fitting)
 
 
 def _pool(features: Any, labels: object, classes: object) -> _Pool:

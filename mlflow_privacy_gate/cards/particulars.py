@@ -14,7 +14,8 @@ class Mitigation:
     """What one mitigation was measured to do: attack AUC with it (a fraction) and the change of accuracy on the non-members.
 
     ``ci_low`` and ``ci_high``: the 95 % interval of that AUC. ``retrains``: whether the model is trained again, with ``changes`` to its
-    recipe's parameters where they say it all; otherwise only its answers are changed. ``note``: what else it costs or leaves open.
+    recipe's parameters and on ``columns`` alone (empty: on all of them); otherwise only its answers are changed. ``note``: what else it
+    costs or leaves open.
     """
 
     description: str
@@ -25,6 +26,7 @@ class Mitigation:
     ci_high: float | None = None
     retrains: bool = False
     changes: Mapping[str, float] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ again on the tested members, a family's stronger steps only while the milder one
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks import mitigations as answers
 from mlflow_privacy_gate.attacks import scores
-from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, recipe_changes
+from mlflow_privacy_gate.attacks.recipe_changes import Changes, recipe_changes
 from mlflow_privacy_gate.attacks.telling_columns import held_constant, most_telling_first
 from mlflow_privacy_gate.cards.particulars import Mitigation
 from mlflow_privacy_gate.checks.attacking import MOST_BOOTSTRAPPED_ROWS, Scored, score
@@ -26,8 +26,6 @@ from mlflow_privacy_gate.policy.margin import exceeds
 from mlflow_privacy_gate.vocabulary import KIND_ATTACKS, ReferenceOrigin
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from mlflow_privacy_gate.attacks.observations import Observations
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.splits._interface import Splits
@@ -37,6 +35,7 @@ NO_REFERENCES = "attacks with reference models were not made on it"
 RETRAIN = "retrain"
 _FEWEST_COLUMNS = 4
 _SHARES_KEPT = (2, 4, 8)
+_COLUMNS_NAMED = 8
 _NOISE = (0.05, 0.2)
 _TEMPERATURES = (2.0, 10.0)
 
@@ -93,79 +92,80 @@ def _changed_answers(said: Observations, seed: int) -> Iterator[tuple[str, Obser
 
 
 def _of_recipe(subject: Subject, progress: Callable[[str], None]) -> Iterator[Mitigation]:
-    features = inputs(subject.model, subject.pool.features, subject.splits)
+    if not subject.model.parameters:
+        return
     rows = int(np.count_nonzero(subject.pool.is_member))
     for family in recipe_changes(subject.model.parameters, training_rows=rows):
-        steps = ((change.description, features, change.values) for change in family)
+        steps = (_Recipe(change.description, change.values) for change in family)
         yield from _until_enough(steps, subject, progress)
-    if subject.model.parameters:
-        yield from _until_enough(_fewer_columns(subject, features), subject, progress)
+    yield from _until_enough(_fewer_columns(subject), subject, progress)
 
 
-def _fewer_columns(subject: Subject, features: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, Changes]]:
+@dataclass(frozen=True)
+class _Recipe:
+    """One way to train again: with ``changes`` to the parameters, without what ``left_out`` columns say, on ``columns``."""
+
+    description: str
+    changes: Changes = field(default_factory=dict)
+    columns: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+
+def _fewer_columns(subject: Subject) -> Iterator[_Recipe]:
+    features = inputs(subject.model, subject.pool.features, subject.splits)
     if features.shape[1] < _FEWEST_COLUMNS or subject.pool.observations.kind == "density":
         return
     members = subject.pool.is_member
     of_classes = subject.pool.observations.kind in ("classification", "label_only")
     ordered = most_telling_first(features[members], subject.pool.labels[members], of_classes=of_classes)
     for share in _SHARES_KEPT:
-        kept = len(ordered) // share
+        kept = ordered[: len(ordered) // share]
         if kept:
-            words = f"fewer features: the {kept} most telling of {len(ordered)} columns"
-            yield words, held_constant(features, ordered[kept:]), NO_CHANGES
+            named = ", ".join(kept[:_COLUMNS_NAMED]) + (", …" if len(kept) > _COLUMNS_NAMED else "")
+            words = f"fewer features: the {len(kept)} most telling of {len(ordered)} columns ({named})"
+            yield _Recipe(words, columns=kept, left_out=ordered[len(kept) :])
 
 
-def _until_enough(
-    steps: Iterable[tuple[str, pd.DataFrame, Changes]],
-    subject: Subject,
-    progress: Callable[[str], None],
-) -> Iterator[Mitigation]:
+def _until_enough(steps: Iterable[_Recipe], subject: Subject, progress: Callable[[str], None]) -> Iterator[Mitigation]:
     """Measure a family's steps, mild ones first, up to the first that is within the margin."""
-    for description, features, changes in steps:
-        progress(f"measuring a mitigation: {description}")
-        pool = _trained_again(subject, features, changes)
+    for recipe in steps:
+        progress(f"measuring a mitigation: {recipe.description}")
+        pool = _trained_again(subject, recipe)
         if pool is None:
             return
-        found = _measured(description, pool, subject, note=RETRAIN, changes=changes, retrains=True)
+        found = _measured(recipe.description, pool, subject, note=RETRAIN)
+        found = replace(found, retrains=True, changes=dict(recipe.changes), columns=recipe.columns)
         yield found
         if not exceeds(found.attack_auc, subject.margin):
             return
 
 
-def _trained_again(subject: Subject, features: pd.DataFrame, changes: Changes) -> Pool | None:
+def _trained_again(subject: Subject, recipe: _Recipe) -> Pool | None:
     """Train the changed recipe on the members and ask it about all rows; None where that cannot be done."""
     pool, labels = subject.pool, subject.pool.labels
+    features = held_constant(inputs(subject.model, pool.features, subject.splits), recipe.left_out)
+    members = int(np.count_nonzero(pool.is_member))
     try:
-        said = subject.model.refit(
-            features, labels, train_rows=int(np.count_nonzero(pool.is_member)), seed=subject.seed, changes=changes
-        )
+        said = subject.model.refit(features, labels, train_rows=members, seed=subject.seed, changes=recipe.changes)
         if said is None or said.unknown_labels or said.kind != pool.observations.kind:
             return None
-        again = needy(subject.names) and pool.references is not None and pool.references.origin == ReferenceOrigin.CLONE
-        if not again or pool.references is None:
-            return replace(pool, observations=said, references=None)
+        again = replace(pool, observations=said, references=None)
+        if pool.references is None or pool.references.origin != ReferenceOrigin.CLONE or not needy(subject.names):
+            return again
         references = subject.model.references(
             features,
             labels,
             count=pool.references.count,
             seed=subject.seed,
             keep_posteriors=pool.references.posteriors is not None,
-            changes=changes,
+            changes=recipe.changes,
         )
-        return replace(pool, observations=said, references=references)
+        return replace(again, references=references)
     except (ModelUnusable, ObservationError):
         return None
 
 
-def _measured(
-    description: str,
-    pool: Pool,
-    subject: Subject,
-    *,
-    note: str,
-    changes: Changes = NO_CHANGES,
-    retrains: bool = False,
-) -> Mitigation:
+def _measured(description: str, pool: Pool, subject: Subject, *, note: str) -> Mitigation:
     scored = {name: score(name, pool, seed=subject.seed) for name in _attacks(pool, subject)}
     aucs = {name: stats.attack_auc(one.members, one.non_members) for name, one in scored.items()}
     worst = max(aucs, key=lambda name: aucs[name])
@@ -177,8 +177,6 @@ def _measured(
         note=note,
         ci_low=interval.low,
         ci_high=interval.high,
-        retrains=retrains,
-        changes=dict(changes),
     )
 
 

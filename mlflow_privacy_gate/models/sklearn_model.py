@@ -152,7 +152,8 @@ class SklearnModel:
         if recipe is None:
             return None
         rows, _ = self._layout.arrange(features.iloc[:train_rows])
-        anew = refit(recipe, rows, labels.iloc[:train_rows], self._estimator.classes_, seed=seed)
+        classes = getattr(self._estimator, "classes_", None)
+        anew = refit(recipe, rows, labels.iloc[:train_rows], classes, seed=seed)
         return SklearnModel(anew, self._signature).observe(features, labels)
 
     def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:

@@ -219,7 +219,7 @@ def test_the_closed_form_of_a_gradients_norm_equals_the_gradient_written_out(net
             for place in np.ndindex(matrix.shape):
                 moved = [network.first.copy(), network.second.copy()]
                 moved[at][place] += 1e-6
-                above = loss(*moved, row)
+                above = loss(moved[0], moved[1], row)
                 moved[at][place] -= 2e-6
-                total += ((above - loss(*moved, row)) / 2e-6) ** 2
+                total += ((above - loss(moved[0], moved[1], row)) / 2e-6) ** 2
         assert norms[row] == pytest.approx(np.sqrt(total), rel=1e-5)
