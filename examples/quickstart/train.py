@@ -1,7 +1,7 @@
 """Train a model, log it with its splits, and check it.
 
-Needs MLFLOW_TRACKING_URI to name a tracking server (see README.md, "Ten minutes to a refused promotion"), and privacy-gate.yaml with its key in
-the working folder (`mlflow-privacy-gate init`).
+Needs MLFLOW_TRACKING_URI to name a tracking server (see README.md, "Ten minutes to a refused promotion"), and privacy-gate.yaml
+with its key in the working folder (`mlflow-privacy-gate init`).
 
     python train.py                 # a forest that learns its rows by heart
     python train.py --regularised   # a model that was held back

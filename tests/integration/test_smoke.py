@@ -76,7 +76,7 @@ def hold_the_gate(client: MlflowClient, experiment: str) -> None:
         with pytest.raises(MlflowException, match="PG201") as caught:
             promote()
         assert caught.value.error_code == "PERMISSION_DENIED"
-        assert caught.value.get_http_status_code() == 403
+        assert caught.value.get_http_status_code() == 403  # type: ignore[no-untyped-call]  # MLflow has no types here
     assert client.get_registered_model("leaky").aliases == {}
 
     quiet = checked(LogisticRegression(C=0.001), "quiet", experiment)

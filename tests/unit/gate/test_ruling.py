@@ -153,7 +153,8 @@ def test_what_was_handed_in_as_waiver_or_sign_off_lifts_nothing() -> None:
     papers = (b"{}", PASSING.encode())
     with_papers = decide(POLICY, (fail,), papers, papers, target=TARGET, now=NOW)
     assert not with_papers.allowed
-    assert not (with_papers.waivers or with_papers.sign_offs)
+    assert not with_papers.waivers
+    assert not with_papers.sign_offs
     assert with_papers.verdict == ruled(fail).verdict
 
 
