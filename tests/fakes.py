@@ -18,10 +18,12 @@ from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, Para
 from mlflow_privacy_gate.attacks.references import References
 from mlflow_privacy_gate.checks.checking import Tools
 from mlflow_privacy_gate.errors import CouldNotLook, PromotionRefused
+from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.rowset import rowset_digest
 from mlflow_privacy_gate.evidence.signing import Signer
 from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 from mlflow_privacy_gate.models._interface import LoadedModel, ModelNotes
+from mlflow_privacy_gate.policy import Policy
 from mlflow_privacy_gate.registry._interface import Publication
 from mlflow_privacy_gate.splits._interface import Split, Splits
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG, Isolation, SplitOrigin
@@ -57,6 +59,7 @@ class FakeRegistry:
     stage: str = "None"
     aliases: tuple[str, ...] = ()
     refusal: str | None = None
+    known: KnownTests | None = None
 
     def resolve(self, model_uri: str) -> ResolvedModel:
         return ResolvedModel(
@@ -123,6 +126,9 @@ class FakeRegistry:
     def set_alias(self, model: ResolvedModel, alias: str) -> None:
         self._promote(f"alias {alias}", lambda: setattr(self, "aliases", (*self.aliases, alias)))
 
+    def known_tests(self, model_digest: str, policy: Policy) -> KnownTests | None:
+        return self.known
+
     def describe(self) -> str:
         return "a registry in memory"
 
@@ -181,7 +187,7 @@ class FakeModel:
     ) -> Observations | None:
         return None
 
-    def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any]) -> bool:
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any], *, train_rows: int) -> bool:
         return False
 
 

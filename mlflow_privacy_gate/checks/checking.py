@@ -107,12 +107,14 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     evidence = _evidence(model, digest, declared.claims, measured, tool, policy, now)
     evidence, verdict = _judged(evidence, model, policy, now)
     envelope = sign(statement_bytes(evidence), tools.signer)
+    known = tools.registry.known_tests(digest, policy)
     particulars = recorded_particulars(
         model,
         evidence,
         declared.words,
         signer=tools.signer.key_id if tools.signer else None,
         envelope_sha256=open_envelope(envelope).sha256,
+        tests_so_far=None if known is None else known.count + 1,
     )
     view = card_view(evidence, verdict, _with_measured(particulars, measured, wishes))
     papers = draw_papers(model, found, view, policy)

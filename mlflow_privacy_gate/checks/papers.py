@@ -49,15 +49,23 @@ def draw_papers(model: ResolvedModel, found: FoundCard, view: CardView, policy: 
 
 
 def recorded_particulars(
-    model: ResolvedModel, evidence: Evidence, author: AuthorsWords, *, signer: str | None, envelope_sha256: str
+    model: ResolvedModel,
+    evidence: Evidence,
+    author: AuthorsWords,
+    *,
+    signer: str | None,
+    envelope_sha256: str,
+    tests_so_far: int | None = None,
 ) -> Particulars:
     """Give what card and report say of a test beside its evidence, as far as it is known from what is recorded.
 
-    ``signer`` is the 64 hex digits of the key that signed, None for unsigned evidence.
+    ``signer`` is the 64 hex digits of the key that signed, None for unsigned evidence. ``tests_so_far`` counts the tests of
+    these bytes, this one included; None where the ledger cannot be read from here.
     """
     return Particulars(
         signer=signer,
         attestation_sha256=envelope_sha256,
+        tests_so_far=tests_so_far,
         report_uri=f"runs:/{model.run_id}/{REPORT_HTML}" if model.run_id else None,
         verify_command=f"mlflow-privacy-gate verify {evidence.model_uri}",
         author=author,

@@ -76,7 +76,11 @@ def attach(desk: Desk, statement: OfficerStatement, output: str) -> str:
     from mlflow_privacy_gate.gate.attaching import sign_about
     from mlflow_privacy_gate.registry._interface import Publication
 
-    made = sign_about(desk.before, statement, desk.signer, model=desk.model, policy=desk.policy, now=desk.now)
+    digest = desk.before.target.model_digest
+    known = desk.registry.known_tests(digest, desk.policy) if digest else None
+    made = sign_about(
+        desk.before, statement, desk.signer, model=desk.model, policy=desk.policy, now=desk.now, known=known
+    )
     artifacts: dict[str, bytes] = {made.signed.artifact: made.signed.envelope}
     described, note = None, None
     try:

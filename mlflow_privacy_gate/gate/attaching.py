@@ -18,6 +18,7 @@ from mlflow_privacy_gate.gate.officers import SCOPE_KINDS, faults
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.ledger import KnownTests
     from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
@@ -59,6 +60,7 @@ def sign_about(
     model: ResolvedModel,
     policy: Policy,
     now: datetime,
+    known: KnownTests | None = None,
 ) -> Attachment:
     """Sign a statement about a promotion that :func:`decision_to_sign` decided, and decide it again with the statement.
 
@@ -77,4 +79,4 @@ def sign_about(
         said = " ".join(finding.message for finding in found)
         raise UsageError(f"not attached, since the gate would never hear it: {said}", code=found[0].code)
     tags = {**(model.tags or {}), signed.tag: signed.tag_value}
-    return Attachment(signed, decide_by_tags(policy, tags, target=decision.target, now=now))
+    return Attachment(signed, decide_by_tags(policy, tags, target=decision.target, now=now, known=known))

@@ -18,6 +18,7 @@ from mlflow_privacy_gate.gate.ruling import decide
 from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.ledger import KnownTests
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.policy import Policy
     from mlflow_privacy_gate.registry._interface import Registry
@@ -49,7 +50,9 @@ def examine(
     registry: Registry, model: ResolvedModel, policy: Policy, *, route: Route, value: str, now: datetime
 ) -> Decision:
     """Decide, without doing it, whether this version may become ``value`` now; its stored bytes are hashed for it."""
-    return _decided(model, policy, (route, value), now, *_stored_digest(registry, model))
+    digest, problem = _stored_digest(registry, model)
+    known = registry.known_tests(digest, policy) if digest else None
+    return _decided(model, policy, (route, value), now, digest, problem, known)
 
 
 def standings(
@@ -58,9 +61,10 @@ def standings(
     """Say where every version stands under this policy; ``rehash`` hashes the stored bytes of each."""
     for model in registry.versions(name):
         digest, problem = _stored_digest(registry, model) if rehash else _claimed_digest(model)
+        known = registry.known_tests(digest, policy) if digest else None
         held = _held(model, policy)
         promotions = held or (default_promotion(policy),)
-        decisions = [_decided(model, policy, promotion, now, digest, problem) for promotion in promotions]
+        decisions = [_decided(model, policy, promotion, now, digest, problem, known) for promotion in promotions]
         refused = (decision for decision in decisions if not decision.allowed)
         yield Standing(model, promoted_as(model, policy), next(refused, decisions[0]), rehash)
 
@@ -95,6 +99,7 @@ def _decided(
     now: datetime,
     digest: str | None,
     problem: str | None,
+    known: KnownTests | None,
 ) -> Decision:
     route, value = promotion
     attestation = (model.tags or {}).get(ATTESTATION_TAG)
@@ -107,13 +112,18 @@ def _decided(
         model_digest_problem=problem,
         evidence_location=f"runs:/{model.run_id}/{ATTESTATION_ARTIFACT}" if model.run_id and attestation else None,
     )
-    return decide_by_tags(policy, model.tags, target=target, now=now)
+    return decide_by_tags(policy, model.tags, target=target, now=now, known=known)
 
 
 def decide_by_tags(
-    policy: Policy, tags: Mapping[str, str] | None, *, target: PromotionTarget, now: datetime
+    policy: Policy,
+    tags: Mapping[str, str] | None,
+    *,
+    target: PromotionTarget,
+    now: datetime,
+    known: KnownTests | None = None,
 ) -> Decision:
-    """Decide on the evidence and the officers' statements that stand in a version's tags."""
+    """Decide on the evidence and the officers' statements that stand in a version's tags; ``known`` as in :func:`decide`."""
     attestation, papers = (tags or {}).get(ATTESTATION_TAG), attached(tags)
     return decide(
         policy,
@@ -123,6 +133,7 @@ def decide_by_tags(
         papers.exemptions,
         target=target,
         now=now,
+        known=known,
     )
 
 

@@ -68,15 +68,17 @@ def weigh(policy: Policy, findings: Sequence[Finding], papers: Attached, asked: 
     return Weighed((*heard, *objections), used, sign_offs)
 
 
-def tests_answered(policy: Policy, papers: Attached, asked: Promotable) -> frozenset[str]:
-    """Give the tests (envelope sha256) that a believed statement for this very promotion names: a sign-off, or a waiver of PG108."""
-    sign_offs, _ = _believed(SignOff, policy, papers.sign_offs, asked.now)
-    waivers, _ = _believed(Waiver, policy, papers.waivers, asked.now)
-    statements: list[SignOff | Waiver] = [verified.statement for verified in sign_offs]
-    for waiver in (verified.statement for verified in waivers):
-        if ReasonCode.PG108 in waiver.findings and not faults(policy, waiver) and not _outside(waiver, asked.now):
-            statements.append(waiver)
-    return frozenset(found.evidence_sha256 for found in statements if _covers(found.scope, asked.target))
+def answering(policy: Policy, papers: Attached, asked: Promotable) -> tuple[VerifiedStatement[Waiver], ...]:
+    """Give the waivers of PG108 that count for this very promotion, whichever test they name: that of an earlier fail answers for it."""
+    believed, _ = _believed(Waiver, policy, papers.waivers, asked.now)
+    return tuple(
+        verified
+        for verified in believed
+        if ReasonCode.PG108 in verified.statement.findings
+        and _covers(verified.statement.scope, asked.target)
+        and not faults(policy, verified.statement)
+        and not _outside(verified.statement, asked.now)
+    )
 
 
 def permitted(waiver: Waiver) -> frozenset[ReasonCode]:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
 
 from mlflow_privacy_gate.errors import EvidenceRejected
 from mlflow_privacy_gate.evidence.ledger import KnownTests
-from mlflow_privacy_gate.evidence.officer_statements import Attached, exemptions_in_force
+from mlflow_privacy_gate.evidence.officer_statements import Attached, VerifiedStatement, exemptions_in_force
+from mlflow_privacy_gate.evidence.officers import Waiver
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
 from mlflow_privacy_gate.gate.history import history
-from mlflow_privacy_gate.gate.officers import Promotable, tests_answered, weigh
+from mlflow_privacy_gate.gate.officers import Promotable, answering, weigh
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, blocking
 from mlflow_privacy_gate.gate.refusal import off_notice, refusal_text
 from mlflow_privacy_gate.policy.judging import Verdict, judge, outcome_of
@@ -47,14 +48,16 @@ def decide(
     judged = [(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting))) for verified in believed]
     newest, verdict = max(judged, key=_newest_then_worst)
     papers, asked = Attached(tuple(waivers), tuple(sign_offs)), Promotable(newest.envelope_sha256, target, now)
+    answers: tuple[VerifiedStatement[Waiver], ...] = ()
     if known is not None:
-        verdict = _remembering(policy, newest, verdict, known, tests_answered(policy, papers, asked))
+        verdict, answers = _remembering(policy, newest, verdict, known, answering(policy, papers, asked))
     found = [_with_reasons(finding, unheard) for finding in verdict.findings]
     weighed = weigh(policy, found, papers, asked)
+    permitting = tuple(dict.fromkeys((*answers, *weighed.waivers)))
     # What else was handed in and not believed cannot help, and cannot hurt newer evidence that is: it is told, no more.
     findings = (*weighed.findings, *(replace(doubt, effect_override=Effect.WARN) for doubt in doubts))
-    ruling = _ruled(policy, target, findings, verdict, newest, waived=bool(weighed.waivers))
-    return replace(ruling, waivers=weighed.waivers, sign_offs=weighed.sign_offs, exemptions=exempting)
+    ruling = _ruled(policy, target, findings, verdict, newest, waived=bool(permitting))
+    return replace(ruling, waivers=permitting, sign_offs=weighed.sign_offs, exemptions=exempting)
 
 
 def refuse(target: PromotionTarget, findings: Sequence[Finding]) -> Decision:
@@ -102,14 +105,20 @@ def _believe(
 
 
 def _remembering(
-    policy: Policy, newest: VerifiedEvidence, verdict: Verdict, known: KnownTests, answered: Set[str]
-) -> Verdict:
-    """Add to a verdict what the ledger holds against it."""
-    held = tuple(history(policy, newest, known, answered=answered))
-    if not held:
-        return verdict
-    findings = (*verdict.findings, *held)
-    return replace(verdict, findings=findings, outcome=outcome_of(findings))
+    policy: Policy,
+    newest: VerifiedEvidence,
+    verdict: Verdict,
+    known: KnownTests,
+    waivers: Sequence[VerifiedStatement[Waiver]],
+) -> tuple[Verdict, tuple[VerifiedStatement[Waiver], ...]]:
+    """Add to a verdict what the ledger holds against it; give the waivers that answer for an earlier fail."""
+    named = {verified.statement.evidence_sha256 for verified in waivers}
+    held = history(policy, newest, known, answerable=named)
+    if not held.findings:
+        return verdict, ()
+    findings = (*verdict.findings, *held.findings)
+    used = tuple(verified for verified in waivers if verified.statement.evidence_sha256 in held.answered)
+    return replace(verdict, findings=findings, outcome=outcome_of(findings)), used
 
 
 def _with_reasons(finding: Finding, unheard: Sequence[str]) -> Finding:

@@ -6,9 +6,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
+from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.policy.model import Policy
 
 
 @dataclass(frozen=True)
@@ -54,6 +58,9 @@ class Registry(Protocol):
 
     def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
         """Give every version of every registered model (or of one), newest first, with stages and aliases; prompts are left out."""
+
+    def known_tests(self, model_digest: str, policy: Policy) -> KnownTests | None:
+        """Give every test of these bytes that the registry's ledger holds; None where the ledger cannot be read from here."""
 
     def set_stage(self, model: ResolvedModel, stage: str) -> None:
         """Move a version to a stage; PromotionRefused with the registry's own words where it refuses."""

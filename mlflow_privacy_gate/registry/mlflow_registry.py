@@ -21,6 +21,7 @@ from mlflow.protos.databricks_pb2 import PERMISSION_DENIED, ErrorCode
 from mlflow_privacy_gate.errors import CouldNotLook, PromotionRefused, UsageError
 from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 from mlflow_privacy_gate.registry import mlflow_private, model_folder
+from mlflow_privacy_gate.registry.ledger.location import reachable_ledger
 from mlflow_privacy_gate.registry.listing import every_version
 from mlflow_privacy_gate.registry.resolution import resolve
 from mlflow_privacy_gate.registry.stores import said_without_credentials
@@ -30,6 +31,8 @@ from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, DATASET_MODEL_TAG, V
 if TYPE_CHECKING:
     from mlflow.entities import DatasetInput as MlflowDatasetInput
 
+    from mlflow_privacy_gate.evidence.ledger import KnownTests
+    from mlflow_privacy_gate.policy.model import Policy
     from mlflow_privacy_gate.registry._interface import Publication
 
 _T = TypeVar("_T")
@@ -140,6 +143,14 @@ class MlflowRegistry:
     def versions(self, name: str | None = None) -> Iterator[ResolvedModel]:
         """Give every version of every registered model (or of one), newest first; prompts are left out."""
         return every_version(self.client, self.describe(), name)
+
+    def known_tests(self, model_digest: str, policy: Policy) -> KnownTests | None:
+        """Give every test of these bytes that the ledger holds, where its database or file can be read from here."""
+        try:
+            ledger = reachable_ledger(self._registry_uri, policy)
+            return None if ledger is None else ledger.tests_of(model_digest)
+        except CouldNotLook:  # nothing is known then; the store, which decides, looks for itself
+            return None
 
     def set_stage(self, model: ResolvedModel, stage: str) -> None:
         """Move a version to a stage."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import create_engine
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from mlflow_privacy_gate.errors import CouldNotLook
 from mlflow_privacy_gate.registry.ledger.file_ledger import FileLedger
@@ -40,7 +41,7 @@ def reachable_ledger(registry_uri: str, policy: Policy) -> Ledger | None:
     inner = registry_uri.removeprefix(f"{SCHEME}:")
     if inner.partition(":")[0].partition("+")[0] in _DATABASES:
         try:
-            return SqlLedger(create_engine(make_url(inner)), inner)
+            return SqlLedger(create_engine(make_url(inner), poolclass=NullPool), inner)
         except (SQLAlchemyError, ArgumentError, ImportError) as exc:
             raise CouldNotLook(f"{said_without_credentials(inner)} cannot be opened: {exc}") from exc
     beside = ledger_file(policy, beside=True)
