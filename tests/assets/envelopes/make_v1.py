@@ -24,6 +24,8 @@ from mlflow_privacy_gate.evidence.facts import (
     Metric,
     NotRun,
     PolicyReference,
+    PrivacyBudgetFacts,
+    RecomputedEpsilon,
     SplitFacts,
     SubgroupFacts,
     ToolFacts,
@@ -132,6 +134,26 @@ SPARSE = replace(
 )
 
 
+# Since claims of differential privacy are held against the attacks.
+CLAIMED = replace(
+    FULL,
+    reason_codes=("PG201", "PG205", "PG106"),
+    privacy_budget=PrivacyBudgetFacts(
+        recomputed=(
+            RecomputedEpsilon("rdp", 2.1013652716431934, "sampled-gaussian-rdp", "v1"),
+            RecomputedEpsilon("prv", None, "dp-accounting", "0.6.0"),
+        ),
+        epsilon_lower_bound=1.25,
+        level=0.95,
+        attack="confidence",
+        tail="out",
+        rows_members=500,
+        rows_non_members=499,
+        seed=0,
+    ),
+)
+
+
 class _EcdsaSigner:
     def __init__(self, private_key: ec.EllipticCurvePrivateKey) -> None:
         self._private_key = private_key
@@ -143,12 +165,12 @@ class _EcdsaSigner:
 
 
 def main(folder: Path) -> None:
-    """Write both envelopes, signed by an Ed25519 and a P-256 key, and the public keys."""
+    """Write the envelopes, signed by an Ed25519 and a P-256 key, and the public keys."""
     ed25519 = Ed25519Signer(Ed25519PrivateKey.from_private_bytes(SEED))
     ecdsa = _EcdsaSigner(ec.derive_private_key(int.from_bytes(SEED, "big") >> 1, ec.SECP256R1()))
     folder.mkdir(exist_ok=True)
-    signers: dict[str, Signer] = {"full": ed25519, "sparse": ecdsa}
-    for name, evidence in (("full", FULL), ("sparse", SPARSE)):
+    signers: dict[str, Signer] = {"full": ed25519, "sparse": ecdsa, "claimed": ed25519}
+    for name, evidence in (("full", FULL), ("sparse", SPARSE), ("claimed", CLAIMED)):
         (folder / f"{name}.dsse.json").write_bytes(sign(statement_bytes(evidence), signers[name]))
     (folder / "unsigned.dsse.json").write_bytes(sign(statement_bytes(FULL), None))
     (folder / "full.pem").write_text(ed25519.public_pem)

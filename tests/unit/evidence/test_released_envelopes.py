@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mlflow_privacy_gate.errors import EvidenceRejected
-from mlflow_privacy_gate.evidence.facts import Metric
+from mlflow_privacy_gate.evidence.facts import Metric, RecomputedEpsilon
 from mlflow_privacy_gate.evidence.keys import TrustedKey
 from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement, verify_statement
 from mlflow_privacy_gate.evidence.officers import Exemption, Scope, ScopeKind, SignOff, Waiver
@@ -20,8 +20,8 @@ NOW = datetime(2026, 2, 1, tzinfo=timezone.utc)
 MODEL_DIGEST = "5b" * 32
 
 
-def read(name: str, now: datetime = NOW) -> VerifiedEvidence:
-    key = TrustedKey(name, KeyRole.TESTER, (FOLDER / f"{name}.pem").read_text())
+def read(name: str, now: datetime = NOW, *, key_of: str | None = None) -> VerifiedEvidence:
+    key = TrustedKey(name, KeyRole.TESTER, (FOLDER / f"{key_of or name}.pem").read_text())
     envelope = (FOLDER / f"{name}.dsse.json").read_bytes()
     return verify(envelope, keys=[key], allow_unsigned=False, model_digest=MODEL_DIGEST, now=now)
 
@@ -52,6 +52,17 @@ def test_the_first_sparse_envelope_verifies_and_leaves_unknown_what_it_left_out(
     evidence = read("sparse").evidence
     assert (evidence.outcome, evidence.splits.origin, evidence.splits.as_logged) == ("pass", SplitOrigin.CALLER, None)
     assert (evidence.validity.blind_auc, evidence.card.personal_data, evidence.registered_model) == (None, None, None)
+
+
+def test_the_first_envelope_with_a_measured_privacy_budget_says_what_it_said() -> None:
+    evidence = read("claimed", key_of="full").evidence
+    budget = evidence.privacy_budget
+    assert budget is not None
+    assert budget.by("rdp") == RecomputedEpsilon("rdp", 2.1013652716431934, "sampled-gaussian-rdp", "v1")
+    assert budget.by("prv") == RecomputedEpsilon("prv", None, "dp-accounting", "0.6.0")
+    assert (budget.epsilon_lower_bound, budget.level, budget.attack, budget.tail) == (1.25, 0.95, "confidence", "out")
+    assert (budget.rows_members, budget.rows_non_members, budget.seed) == (500, 499, 0)
+    assert read("full").evidence.privacy_budget is None
 
 
 def test_the_first_unsigned_envelope_is_still_read_only_where_that_is_allowed() -> None:
