@@ -136,7 +136,10 @@ def reproduce(
     ``recipe`` as it was logged, its own ``random_state`` included. ``member_features`` and ``member_labels``: the rows it was
     trained on, in that order. ``features`` (n, d): rows to compare on, ``logged_probabilities`` (n, C) what the logged model says of
     them, columns in the order of ``classes``. ``seed``: what a training function was called with. ModelUnusable where the refit fails.
+    A model that does not know the label of a row was not trained on it.
     """
+    if (columns_of(member_labels, classes) == UNKNOWN).any():
+        return Reproduction(reproduced=False, largest_difference=1.0)
     logged = np.asarray(logged_probabilities, dtype=np.float64)
     made, pool = as_recipe(recipe), _pool(member_features, member_labels, classes)
     with own_randomness(), one_thread(), _named("the refit on the members"):

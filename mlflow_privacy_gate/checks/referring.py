@@ -15,6 +15,7 @@ from mlflow_privacy_gate.checks.observing import inputs
 from mlflow_privacy_gate.checks.stated_references import (
     NOTES,
     OpenLogged,
+    as_logged,
     from_function,
     from_logged,
     function_reproduces,
@@ -186,9 +187,10 @@ def _refuse_more_than_fits(asked: _Asked, count: int) -> None:
 
 
 def _reproduced(model: LoadedModel, splits: Splits) -> bool:
-    """Whether training again on all logged members, with the logged seed, gives the logged model's answers."""
-    members = splits.members.frame
-    return model.reproduced(inputs(model, members, splits), members[splits.target])
+    """Whether training again on all logged members, with the logged seed, gives the logged model's answers about both sides."""
+    together = as_logged(splits)
+    train_rows = len(splits.members.frame)
+    return model.reproduced(inputs(model, together, splits), together[splits.target], train_rows=train_rows)
 
 
 def _positive_control(pool: Pool, references: References, seed: int) -> tuple[float, float]:

@@ -22,6 +22,8 @@ from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable
 from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from mlflow_privacy_gate.attacks._interface import IntArray
     from mlflow_privacy_gate.attacks.observations import Observations
     from mlflow_privacy_gate.models._interface import LoadedModel
@@ -68,15 +70,29 @@ def from_function(
 
 def function_reproduces(function: TrainingFunction, model: LoadedModel, splits: Splits) -> bool:
     """Whether the function, run on all logged members in their order with the logged seed, gives the logged model's probabilities."""
-    members = splits.members.frame
-    features, labels = inputs(model, members, splits), members[splits.target]
+    together, m = as_logged(splits), len(splits.members.frame)
+    features, labels = inputs(model, together, splits), together[splits.target]
     said = model.observe(features, labels)
-    if function.seed is None or said.probabilities is None or said.unknown_labels:
+    if function.seed is None or said.probabilities is None or not said.kept[:m].all():
         return False
-    columns, classes = _known_columns(said, labels.to_numpy())
-    recipe = FunctionRecipe(_imported(function.name))
-    logged = said.probabilities[:, columns]
-    return reproduce(recipe, features, labels, features, logged, classes, seed=function.seed).reproduced
+    columns, classes = _known_columns(said, labels.to_numpy()[said.kept])
+    return reproduce(
+        FunctionRecipe(_imported(function.name)),
+        features.iloc[:m],
+        labels.iloc[:m],
+        features[said.kept],
+        said.probabilities[:, columns],
+        classes,
+        seed=function.seed,
+    ).reproduced
+
+
+def as_logged(splits: Splits) -> pd.DataFrame:
+    """Give both sides' rows in the order they were logged in, members first: a model hangs on the order of its training rows."""
+    import pandas as pd
+
+    together: pd.DataFrame = pd.concat([splits.members.frame, splits.non_members.frame], ignore_index=True)
+    return together
 
 
 def from_logged(

@@ -75,8 +75,11 @@ class LoadedModel(Protocol):
         answer. ``changes``: other values for some of ``parameters``. ModelUnusable where the training or the answer fails.
         """
 
-    def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
-        """Whether training again on these members, in their order and with the logged seeds, gives this model's own answers."""
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int) -> bool:
+        """Whether training again on the first ``train_rows`` rows, in order and with the logged seeds, gives this model's own answers.
+
+        All n rows are asked about: an overfitted model says the same of its own rows whatever it was trained on besides.
+        """
 
 
 class ModelLoader(Protocol):

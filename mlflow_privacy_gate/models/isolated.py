@@ -155,10 +155,11 @@ class IsolatedModel:
             answer = self._asked(asked, features, labels)
             return _observations(answer, len(features)) if _flag(answer, "refit") else None
 
-    def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any]) -> bool:
-        """Whether training again on these members, in their order and with the logged seeds, gives this model's own answers."""
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series[Any], *, train_rows: int) -> bool:
+        """Whether training again on the first ``train_rows`` rows, with the logged seeds, gives this model's own answers about all n."""
         with self._conversation.waiting():
-            return _flag(self._asked({"ask": "reproduced"}, features, labels), "reproduced")
+            asked = {"ask": "reproduced", "train_rows": train_rows}
+            return _flag(self._asked(asked, features, labels), "reproduced")
 
     def _asked(
         self,

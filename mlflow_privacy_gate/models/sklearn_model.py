@@ -156,13 +156,15 @@ class SklearnModel:
         anew = refit(recipe, rows, labels.iloc[:train_rows], classes, seed=seed)
         return SklearnModel(anew, self._signature).observe(features, labels)
 
-    def reproduced(self, features: pd.DataFrame, labels: pd.Series) -> bool:
-        """Whether training again on these members, in their order and with the logged seeds, gives this model's own probabilities."""
+    def reproduced(self, features: pd.DataFrame, labels: pd.Series, *, train_rows: int) -> bool:
+        """Whether training again on the first ``train_rows`` rows, with the logged seeds, gives this model's own probabilities of all n."""
         recipe = self.recipe()
         if recipe is None or self._answer is not Answer.PROBABILITIES:
             return False
         rows, _ = self._layout.arrange(features)
-        return reproduce(recipe, rows, labels, rows, self._asked(rows), self._estimator.classes_).reproduced
+        members, _ = self._layout.arrange(features.iloc[:train_rows])
+        logged, classes = self._asked(rows), self._estimator.classes_
+        return reproduce(recipe, members, labels.iloc[:train_rows], rows, logged, classes).reproduced
 
     def _asked(self, rows: Any) -> Any:
         method = getattr(self._estimator, self._answer.method)

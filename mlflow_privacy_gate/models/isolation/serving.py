@@ -58,7 +58,7 @@ def _ask(model: LoadedModel, request: Frame, answers: BinaryIO) -> Answer:
         header, bodies = _seen(anew)
         return {"refit": True, **header}, bodies
     if asked["ask"] == "reproduced":
-        return {"reproduced": model.reproduced(features, labels)}, []
+        return {"reproduced": model.reproduced(features, labels, train_rows=asked["train_rows"])}, []
     found = model.references(
         features,
         labels,
