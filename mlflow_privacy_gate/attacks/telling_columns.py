@@ -30,7 +30,7 @@ def most_telling_first(features: pd.DataFrame, labels: pd.Series[Any], *, of_cla
 def held_constant(features: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFrame:
     """Give every row the same value in these columns, so that a model of any kind learns nothing from them and still finds them.
 
-    Numbers become their median, everything else its most frequent value.
+    Numbers become their median, everything else the first value that stands there.
     """
     import pandas as pd
 
@@ -41,7 +41,7 @@ def held_constant(features: pd.DataFrame, names: tuple[str, ...]) -> pd.DataFram
         known = column.dropna()
         if known.empty:
             continue
-        value = known.quantile(0.5, interpolation="lower") if numeric else known.mode().iloc[0]
+        value = known.quantile(0.5, interpolation="lower") if numeric else known.iloc[0]
         constant[name] = pd.Series([value] * len(features), index=features.index, dtype=column.dtype)
     return constant
 

@@ -42,7 +42,14 @@ def test_a_column_held_constant_keeps_its_type_and_says_nothing_more() -> None:
 
 def test_booleans_and_empty_columns_are_held_constant_or_left() -> None:
     frame: pd.DataFrame = pd.DataFrame({"flag": [True, True, False], "empty": [None, None, None], "count": [1, 2, 9]})
-    held = held_constant(frame, ("flag", "empty", "count"))
+    frame["whole"] = pd.array([3, None, 5], dtype="Int64")
+    frame["kind"] = pd.Categorical(["x", "y", "y"])
+    frame["nested"] = [[1], [2], [3]]
+    held = held_constant(frame, tuple(frame.columns))
+    assert held.dtypes.equals(frame.dtypes)
+    assert held["whole"].tolist() == [3, 3, 3]
+    assert held["kind"].tolist() == ["x", "x", "x"]
+    assert held["nested"].tolist() == [[1], [1], [1]]
     assert held["flag"].tolist() == [True, True, True]
     assert held["empty"].isna().all()
     assert held["count"].tolist() == [2, 2, 2]
