@@ -154,7 +154,8 @@ def reproduce(
 def refit(recipe: object, features: Any, labels: object, classes: object | None, *, seed: int) -> Any:
     """Train one model by ``recipe`` on all n rows (n, d) with labels (n,) among ``classes``, with seeds of its own.
 
-    ``classes`` None: the labels are a regression's numbers, or nothing that the recipe looks at. The caller's arrays and global random state are left as they were. ModelUnusable where the training fails.
+    ``classes`` None: the labels are a regression's numbers, or nothing that the recipe looks at. The caller's arrays and global random
+    state are left as they were. ModelUnusable where the training fails.
     """
     made, rows = as_recipe(recipe), _length(features)
     values = np.asarray(labels) if classes is None else _pool(features, labels, classes).labels
