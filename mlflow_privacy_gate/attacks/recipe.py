@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
+from mlflow_privacy_gate.attacks.renumbered import fitted
 from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable, UsageError
 from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 
@@ -58,11 +59,11 @@ class CloneRecipe:
         numbers = np.random.default_rng(seeds)
         names = sorted(self.estimator.get_params(deep=True))
         seeded = {name: int(numbers.integers(2**31)) for name in names if _last(name) in SEED_PARAMETERS}
-        return self._clone(seeded).fit(features, labels)
+        return fitted(self._clone(seeded), features, labels)
 
     def fit_as_logged(self, features: Any, labels: Any, seed: int | None) -> Any:  # noqa: ARG002 - it has its own
         """Train a clone with the seeds that stand in the estimator; ``seed`` is not asked."""
-        return self._clone({}).fit(features, labels)
+        return fitted(self._clone({}), features, labels)
 
     def versions(self) -> Mapping[str, str]:
         """Name numpy, scikit-learn and the libraries of every part."""

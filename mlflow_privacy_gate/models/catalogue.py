@@ -13,6 +13,8 @@ from mlflow_privacy_gate.models.mlmodel import PYFUNC, read_mlmodel
 
 FLAVOURS: Mapping[str, str] = {
     "sklearn": "mlflow_privacy_gate.models.sklearn_model:SklearnLoader",
+    "xgboost": "mlflow_privacy_gate.models.xgboost_model:XgboostLoader",
+    "lightgbm": "mlflow_privacy_gate.models.lightgbm_model:LightgbmLoader",
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -38,7 +39,7 @@ class SklearnLoader:
     def load(self, folder: Path) -> SklearnModel:
         """Open the model in ``folder``, which runs its author's code; ModelUnusable with the way out where that fails."""
         mlmodel = read_mlmodel(folder)
-        estimator, said = _unpickled(folder)
+        estimator, said = opened("mlflow.sklearn", folder)
         recorded = mlmodel.flavours.get(FLAVOUR, {}).get("sklearn_version")
         versions, drift = compared(
             {"scikit-learn": recorded, "python": mlmodel.python_version},
@@ -55,15 +56,18 @@ class SklearnModel:
         estimator: object,
         signature: tuple[InputColumn, ...] | None = None,
         *,
+        flavour: str = FLAVOUR,
+        keeps_parameters: bool = True,
         library_versions: dict[str, str] | None = None,
         warnings: tuple[str, ...] = (),
     ) -> None:
         self._estimator: Any = estimator
         self._signature = signature
+        self._keeps_parameters = keeps_parameters
         self._layout = ColumnLayout.of(estimator, signature)
         self._answer, said = strongest_answer(estimator)
         self.notes = ModelNotes(
-            flavour=FLAVOUR,
+            flavour=flavour,
             holds_training_rows=training_rows_kept(estimator),
             library_versions=library_versions,
             warnings=(*warnings, *said),
@@ -108,6 +112,8 @@ class SklearnModel:
 
         ModelUnusable where a change names no parameter of it.
         """
+        if not self._keeps_parameters:
+            return None
         if any(type(part).__name__ == "FrozenEstimator" or _prefit(part) for part in parts(self._estimator)):
             return None
         try:
@@ -183,14 +189,12 @@ def _prefit(part: object) -> bool:
     return getattr(part, "cv", None) == "prefit"
 
 
-def _unpickled(folder: Path) -> tuple[object, tuple[str, ...]]:
-    """Load the estimator with what scikit-learn said of its versions."""
-    import mlflow.sklearn
-
+def opened(loader: str, folder: Path) -> tuple[object, tuple[str, ...]]:
+    """Load the estimator by MLflow's module for its flavour, with what scikit-learn said of its versions."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            estimator = mlflow.sklearn.load_model(str(folder))
+            estimator = importlib.import_module(loader).load_model(str(folder))
         except Exception as exc:
             raise ModelUnusable(f"the model cannot be opened: {_why(exc)}") from exc
     said = {str(one.message) for one in caught if issubclass(one.category, InconsistentVersionWarning)}
