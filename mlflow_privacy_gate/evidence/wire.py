@@ -79,8 +79,8 @@ def decode(kind: type[_T], value: object, path: str) -> _T:
 
 
 def decode_field(owner: type, name: str, value: object, path: str) -> Any:
-    """Read the JSON of the field ``name`` of the dataclass ``owner``, None where the field may be None and is missing."""
-    return _decode(_hints(owner)[name], value, path)
+    """Read the JSON of the field ``name`` of the dataclass ``owner``; null is refused, since what is unknown is left out."""
+    return _decode(_hints(owner)[name], _present(value, path), path)
 
 
 def read_object(value: object, path: str) -> dict[str, Any]:

@@ -252,3 +252,11 @@ def test_a_path_in_the_message_leads_to_the_field() -> None:
         EvidenceRejected, match=r"statement\.predicate\.privacyGate\.attacks\[0\]\.metrics\[0\]\.upper: "
     ):
         from_statement(changed(f"{GATE}.attacks.0.metrics.0.upper", "0.50"))
+
+
+@pytest.mark.parametrize("key", ["registeredModel", "version", "outcome", "splits", "subgroups"])
+def test_a_null_is_refused_since_what_is_unknown_is_left_out(key: str) -> None:
+    statement = to_statement(passing_evidence("a" * 64))
+    statement["predicate"]["privacyGate"][key] = None
+    with pytest.raises(EvidenceRejected, match="null"):
+        from_statement(statement)
