@@ -19,12 +19,11 @@ from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG
 PAPERS = Papers(
     card="# card", card_path="README.md", description="text", report_html="<html></html>", report_markdown="# report"
 )
-NOW = datetime.now(timezone.utc)
 
 
 def published(evidence: Evidence) -> Publication:
     envelope = sign(statement_bytes(evidence), fresh_signer())
-    verdict = judge(built_in_policy(), evidence, now=NOW)
+    verdict = judge(built_in_policy(), evidence, now=datetime.now(timezone.utc))
     return publication(evidence, verdict, envelope, PAPERS, report_uri="runs:/abc/privacy_gate/report.html")
 
 

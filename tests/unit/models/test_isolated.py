@@ -322,21 +322,21 @@ def test_a_model_that_ends_its_process_when_asked_could_not_be_judged(tmp_path: 
 def test_a_model_that_hangs_is_stopped_within_its_seconds(tmp_path: Path, way: str, code: str) -> None:
     start = time.monotonic()
     assert "limits.seconds" in refused(save_hostile(tmp_path / "model", code), seconds=4, ways=(way,))
-    assert time.monotonic() - start < 8
+    assert time.monotonic() - start < 20
 
 
 def test_the_seconds_are_for_all_questions_together(tmp_path: Path) -> None:
-    code = WHEN_ASKED.format("    import time\n    time.sleep(2)\n    return [[0.5, 0.5]] * len(rows)")
-    with isolated(save_hostile(tmp_path / "model", code), seconds=7, memory_gb=MEMORY_GB) as model:
+    code = WHEN_ASKED.format("    import time\n    time.sleep(6)\n    return [[0.5, 0.5]] * len(rows)")
+    with isolated(save_hostile(tmp_path / "model", code), seconds=17, memory_gb=MEMORY_GB) as model:
         model.observe(X, Y)
         model.observe(X, Y)
-        with pytest.raises(ModelUnusable, match="more than 7 seconds"):
+        with pytest.raises(ModelUnusable, match="more than 17 seconds"):
             model.observe(X, Y)
 
 
 def test_time_in_which_the_model_is_not_asked_does_not_count(tmp_path: Path) -> None:
-    with isolated(save_hostile(tmp_path / "model", ""), seconds=6, memory_gb=MEMORY_GB) as model:
-        time.sleep(6)
+    with isolated(save_hostile(tmp_path / "model", ""), seconds=12, memory_gb=MEMORY_GB) as model:
+        time.sleep(12)
         assert model.observe(X, Y).n == 240
 
 
