@@ -1,6 +1,8 @@
-"""Subgroups: one attack's AUC per class, per value of a column, per quarter of a numeric column. An average may hide a leak in one of them.
+"""Subgroups: one attack's AUC and TPR at 1 % FPR per class, per value of a column, per quarter of a numeric column.
 
-P-values are one-sided rank tests of "members do not score higher", corrected by Holm over all groups judged together.
+An average may hide a leak in one of them.
+
+P-values are of one-sided tests, by ranks and in the tail, of "members do not score higher", corrected by Holm over all of them together.
 """
 
 from __future__ import annotations
@@ -17,13 +19,14 @@ import pandas as pd
 from mlflow_privacy_gate.attacks._interface import FloatArray
 from mlflow_privacy_gate.attacks.encoding import encode
 from mlflow_privacy_gate.errors import ObservationError
-from mlflow_privacy_gate.stats import holm, rank_test
+from mlflow_privacy_gate.stats import holm, rank_test, tpr_at_fpr, tpr_p_value
 
 FEWEST_ROWS = 100  # a side, or the group is not judged
 SMALLEST_CELL = 10
 MOST_NAMED = 20  # groups of one column that are too small to be judged but large enough to be named
 QUANTILES = 4
 TOO_SMALL = "too small"
+TAIL_FPR = 0.01
 MISSING = "missing"
 OTHERS = "other groups"
 _Names = npt.NDArray[np.object_]
@@ -40,7 +43,7 @@ class Grouping:
 
 @dataclass(frozen=True)
 class Subgroup:
-    """One subgroup: rows a side, AUC with its 95 % interval, Holm-corrected p; ``note`` says why there is none.
+    """One subgroup: rows a side, AUC with its 95 % interval, TPR at 1 % FPR, each with its p; ``note`` says why there is none.
 
     Groups of which a side has 1 to 9 rows are taken together as ``other groups``; a count that is still below 10 then is given as 0, and
     the note says so.
@@ -55,6 +58,8 @@ class Subgroup:
     ci_high: float | None = None
     holm_p: float | None = None
     note: str | None = None
+    tpr: float | None = None
+    tpr_holm_p: float | None = None
 
 
 def by_value(column: object, members: object, non_members: object) -> Grouping:
@@ -115,9 +120,10 @@ def subgroups(
     found = list(chain.from_iterable(_of(grouping, member_scores, non_member_scores) for grouping in groupings))
     judged = [place for place, group in enumerate(found) if group.holm_p is not None]
     if judged:
-        corrected = holm([float(found[place].holm_p or 0.0) for place in judged])
-        for place, p_value in zip(judged, corrected, strict=True):
-            found[place] = replace(found[place], holm_p=float(p_value))
+        raw = [(found[place].holm_p or 0.0, found[place].tpr_holm_p or 0.0) for place in judged]
+        corrected = holm(list(chain.from_iterable(raw))).reshape(-1, 2)
+        for place, (by_rank, in_tail) in zip(judged, corrected, strict=True):
+            found[place] = replace(found[place], holm_p=float(by_rank), tpr_holm_p=float(in_tail))
     return tuple(found)
 
 
@@ -148,7 +154,14 @@ def _judge(column: str, group: str, members: FloatArray, non_members: FloatArray
         return counted
     test = rank_test(members, non_members)
     return replace(
-        counted, auc=test.auc, ci_low=test.interval.low, ci_high=test.interval.high, holm_p=test.p_value, note=None
+        counted,
+        auc=test.auc,
+        ci_low=test.interval.low,
+        ci_high=test.interval.high,
+        holm_p=test.p_value,
+        note=None,
+        tpr=tpr_at_fpr(members, non_members, TAIL_FPR).value,
+        tpr_holm_p=tpr_p_value(members, non_members, TAIL_FPR),
     )
 
 

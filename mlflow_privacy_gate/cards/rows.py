@@ -81,6 +81,8 @@ class SubgroupRow:
     auc: str
     interval: str
     holm_p: str
+    tpr: str
+    tpr_holm_p: str
 
 
 _EFFECT_WORDS = {
@@ -217,4 +219,6 @@ def _subgroup_row(group: SubgroupFacts, members: str, non_members: str) -> Subgr
         auc=numbers.plain(group.auc) if judged and group.auc is not None else group.note or "too small",
         interval=(numbers.interval(group.ci_low, group.ci_high) if judged else None) or "not shown",
         holm_p=numbers.p_value(group.holm_p) if judged and group.holm_p is not None else "not shown",
+        tpr=numbers.plain(group.tpr) if judged and group.tpr is not None else "not shown",
+        tpr_holm_p=numbers.p_value(group.tpr_holm_p) if judged and group.tpr_holm_p is not None else "not shown",
     )

@@ -168,7 +168,10 @@ class PrivacyBudgetFacts:
 
 @dataclass(frozen=True)
 class SubgroupFacts:
-    """One subgroup: rows a side, its attack AUC with interval; ``note`` is ``too small`` where it was not judged."""
+    """One subgroup: rows a side, its attack AUC with interval, its TPR at 1 % FPR; ``note`` is ``too small`` where it was not judged.
+
+    ``holm_p`` and ``tpr_holm_p`` are corrected together, over all groups of the test.
+    """
 
     column: str
     group: str
@@ -179,6 +182,8 @@ class SubgroupFacts:
     ci_high: float | None = None
     holm_p: float | None = None
     note: str | None = None
+    tpr: float | None = None
+    tpr_holm_p: float | None = None
 
 
 @dataclass(frozen=True)

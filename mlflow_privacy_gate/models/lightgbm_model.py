@@ -7,7 +7,7 @@ from pathlib import Path
 from mlflow_privacy_gate.errors import ModelUnusable
 from mlflow_privacy_gate.models.mlmodel import read_mlmodel
 from mlflow_privacy_gate.models.sklearn_model import SklearnModel, opened
-from mlflow_privacy_gate.models.versions import compared, python_here
+from mlflow_privacy_gate.models.versions import compared, library_version, python_here
 
 
 class LightgbmLoader:
@@ -24,11 +24,9 @@ class LightgbmLoader:
                 "the model is a bare LightGBM booster, whose numbers may be probabilities, margins or something else; log the "
                 "scikit-learn API's model (`lightgbm.LGBMClassifier` or `LGBMRegressor`) instead"
             )
-        import lightgbm
-
         versions, drift = compared(
             {"lightgbm": mlmodel.flavours[self.flavour].get("lgb_version"), "python": mlmodel.python_version},
-            {"lightgbm": lightgbm.__version__, "python": python_here()},
+            {"lightgbm": library_version(estimator), "python": python_here()},
         )
         return SklearnModel(
             estimator,

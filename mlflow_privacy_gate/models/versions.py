@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import sys
 from collections.abc import Mapping
 
 
@@ -29,3 +30,8 @@ def python_here() -> str:
 def _release(version: str) -> tuple[str, ...]:
     """Compare what may change answers: major and minor."""
     return tuple(version.split(".")[:2])
+
+
+def library_version(estimator: object) -> str:
+    """Return the version of the library that an estimator comes from, as it is loaded here."""
+    return str(getattr(sys.modules[type(estimator).__module__.partition(".")[0]], "__version__", "unknown"))

@@ -7,7 +7,7 @@ from pathlib import Path
 from mlflow_privacy_gate.errors import ModelUnusable
 from mlflow_privacy_gate.models.mlmodel import read_mlmodel
 from mlflow_privacy_gate.models.sklearn_model import SklearnModel, opened
-from mlflow_privacy_gate.models.versions import compared, python_here
+from mlflow_privacy_gate.models.versions import compared, library_version, python_here
 
 NO_PARAMETERS = (
     "MLflow's xgboost flavour keeps no training parameters, so no reference model can be trained from it; log the model with "
@@ -29,11 +29,9 @@ class XgboostLoader:
                 "the model is a bare XGBoost booster, whose numbers may be probabilities, margins or something else; log the "
                 "scikit-learn API's model (`xgboost.XGBClassifier` or `XGBRegressor`) instead"
             )
-        import xgboost
-
         versions, drift = compared(
             {"xgboost": mlmodel.flavours[self.flavour].get("xgb_version"), "python": mlmodel.python_version},
-            {"xgboost": xgboost.__version__, "python": python_here()},
+            {"xgboost": library_version(estimator), "python": python_here()},
         )
         return SklearnModel(
             estimator,

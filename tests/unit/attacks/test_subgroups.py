@@ -9,7 +9,7 @@ import pytest
 
 from mlflow_privacy_gate.attacks.subgroups import Grouping, by_column, by_quantile, by_value, subgroups
 from mlflow_privacy_gate.errors import ObservationError
-from mlflow_privacy_gate.stats import attack_auc, holm, rank_test
+from mlflow_privacy_gate.stats import attack_auc, holm, rank_test, tpr_p_value
 
 Floats = npt.NDArray[np.float64]
 
@@ -39,12 +39,27 @@ def test_p_values_are_corrected_over_all_groups_of_all_columns() -> None:
     sides = rng.normal(size=400), rng.normal(size=400)
     halves, thirds = np.arange(400) % 2, np.arange(400) % 3
     found = subgroups(*sides, [by_value("a", halves, halves), by_value("b", thirds, thirds)])
-    raw = [
-        rank_test(sides[0][part == value], sides[1][part == value]).p_value
-        for part in (halves, thirds)
-        for value in np.unique(part)
+    parts = [
+        (sides[0][part == value], sides[1][part == value]) for part in (halves, thirds) for value in np.unique(part)
     ]
-    assert [group.holm_p for group in found] == holm(raw).tolist()
+    raw = [p for part in parts for p in (rank_test(*part).p_value, tpr_p_value(*part, 0.01))]
+    assert [p for group in found for p in (group.holm_p, group.tpr_holm_p)] == holm(raw).tolist()
+
+
+def test_a_tail_in_one_group_shows_where_its_auc_hides_it() -> None:
+    rng = np.random.default_rng(3)
+    groups = np.arange(2000) % 2
+    members, non_members = rng.normal(size=2000), rng.normal(size=2000)
+    members[np.flatnonzero(groups == 1)[:40]] = 9.0
+    found = {group.group: group for group in subgroups(members, non_members, [by_value("c", groups, groups)])}
+    assert found["1"].auc is not None
+    assert found["1"].auc < 0.55
+    assert found["1"].tpr is not None
+    assert found["1"].tpr >= 0.04
+    assert found["1"].tpr_holm_p is not None
+    assert found["1"].tpr_holm_p < 1e-4
+    assert found["0"].tpr_holm_p is not None
+    assert found["0"].tpr_holm_p > 0.05
 
 
 @pytest.mark.parametrize(("members", "non_members"), [(99, 500), (500, 99), (150, 0), (0, 150), (10, 10)])
@@ -56,7 +71,7 @@ def test_a_group_under_a_hundred_rows_a_side_is_too_small_and_not_zero_or_one(me
     }
     small = found["small"]
     assert (small.rows_members, small.rows_non_members, small.note) == (members, non_members, "too small")
-    assert (small.auc, small.ci_low, small.ci_high, small.holm_p) == (None,) * 4
+    assert (small.auc, small.ci_low, small.ci_high, small.holm_p, small.tpr, small.tpr_holm_p) == (None,) * 6
 
 
 def test_counts_under_ten_are_not_given_and_their_groups_not_named() -> None:

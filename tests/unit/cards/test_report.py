@@ -88,6 +88,8 @@ def test_no_cell_below_ten_is_printed_and_none_can_be_worked_out() -> None:
         "too small",
         "not shown",
         "not shown",
+        "not shown",
+        "not shown",
     ]
     assert '<th scope="row">east</th><td>not shown</td><td>not shown</td><td>0.5511</td>' in page
 

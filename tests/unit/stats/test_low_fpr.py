@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.stats import beta
 
 from mlflow_privacy_gate.errors import UsageError
-from mlflow_privacy_gate.stats import attack_auc, tpr_at_fpr, tpr_upper_bound
+from mlflow_privacy_gate.stats import attack_auc, tpr_at_fpr, tpr_p_value, tpr_upper_bound
 from mlflow_privacy_gate.stats.low_fpr import lower_bound_of
 from mlflow_privacy_gate.stats.scores import sort_scores
 
@@ -139,3 +139,22 @@ def test_upper_bound_lies_above_the_measured_rate() -> None:
     for fpr in (0.0, 0.001, 0.01, 0.1):
         members, non_members = rng.normal(0.5, 1, 400), rng.normal(0, 1, 400)
         assert tpr_upper_bound(members, non_members, fpr) > tpr_at_fpr(members, non_members, fpr).value
+
+
+@pytest.mark.parametrize("levels", [None, 20], ids=["distinct", "tied"])
+def test_the_tails_p_value_is_small_no_more_often_than_it_says(levels: int | None) -> None:
+    rng = np.random.default_rng(4)
+    found = []
+    for _ in range(2000):
+        sides = rng.normal(size=150), rng.normal(size=150)
+        if levels:
+            sides = np.round(sides[0] * levels / 4), np.round(sides[1] * levels / 4)
+        found.append(tpr_p_value(*sides, 0.02))
+    for level in (0.01, 0.05, 0.2):
+        assert np.mean(np.array(found) <= level) <= level + 3 * np.sqrt(level * (1 - level) / 2000)
+
+
+def test_the_tails_p_value_is_the_chance_of_as_many_members_among_the_largest_scores() -> None:
+    # Two members above the only non-member that may not be exceeded: of 5 scores the two largest are members.
+    assert tpr_p_value([5.0, 4.0], [3.0, 2.0, 1.0], 0.0) == pytest.approx(1 / 10)
+    assert tpr_p_value([1.0, 2.0], [3.0, 4.0, 5.0], 0.0) == 1.0
