@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,8 @@ from mlflow_privacy_gate.vocabulary import ReasonCode
 LEFT_OUT = "registered_model_meta"
 # A registered model's name has at most 256 characters; the two YAML lines stay well below this.
 LEFT_OUT_LIMIT_BYTES = 4096
+# MLflow's two lines of YAML, which folds a long name; nothing that a model could be loaded from has this form.
+_MLFLOWS_OWN = re.compile(rb"(?:model_(?:name|version): [^\x00-\x1f\x7f]*\n(?:  [^\x00-\x1f\x7f]*\n)*){1,2}")
 _BLOCK_BYTES = 1 << 20
 _REFUSED_IN_NAMES = "\n\r\\\0"
 # Absent on Windows, where the check on the opened file stands alone.
@@ -119,6 +122,14 @@ def _check_left_out(location: str, status: os.stat_result) -> None:
         raise _refused(
             f"{location}: {status.st_size} bytes where MLflow writes a name and a version (at most {LEFT_OUT_LIMIT_BYTES}); "
             "this file is not part of the model's identity, so nothing else may stand in it"
+        )
+    try:
+        content = Path(location).read_bytes()
+    except OSError as exc:
+        raise CouldNotLook(f"{location}: cannot be read: {exc.strerror or exc}") from exc
+    if content and not _MLFLOWS_OWN.fullmatch(content):
+        raise _refused(
+            f"{location}: holds something else than the name and version that MLflow writes there; remove it"
         )
 
 

@@ -91,4 +91,5 @@ def plain_letters(text: str) -> str:
     """
     latin = unicodedata.normalize("NFD", folded(text.translate(_TABLE)).translate(_TABLE))
     seen = "".join(letter for letter in latin if unicodedata.category(letter) not in _UNSEEN)
-    return seen.translate(_TABLE).translate(_STROKES_AND_CIRCLES)
+    # Folded once more: a small letter of some scripts becomes a capital of the table only here.
+    return seen.translate(_TABLE).casefold().translate(_STROKES_AND_CIRCLES)

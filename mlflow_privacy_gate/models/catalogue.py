@@ -6,10 +6,12 @@ import importlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from mlflow_privacy_gate.errors import ModelUnusable
 from mlflow_privacy_gate.models._interface import LoadedModel, ModelLoader
 from mlflow_privacy_gate.models.mlmodel import PYFUNC, read_mlmodel
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 FLAVOURS: Mapping[str, str] = {
     "sklearn": "mlflow_privacy_gate.models.sklearn_model:SklearnLoader",
@@ -34,6 +36,7 @@ def loader_for(folder: Path) -> ModelLoader:
     has = read_mlmodel(folder).flavours
     for flavour, where in FLAVOURS.items():
         if flavour in has:
+            _refuse_another_served(flavour, has)
             module, name = where.split(":")
             loader: ModelLoader = getattr(importlib.import_module(module), name)()
             return loader
@@ -47,3 +50,17 @@ def loader_for(folder: Path) -> ModelLoader:
     raise ModelUnusable(
         f"the model's flavour is {', '.join(native)}; known here: {known}; log it with one of these as well"
     )
+
+
+def _refuse_another_served(flavour: str, has: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a folder whose ``python_function`` serves something else than what would be tested."""
+    served, tested = has.get(PYFUNC), has[flavour]
+    if served is None:
+        return
+    files = [entry.get("model_path") or entry.get("pickled_model") or entry.get("data") for entry in (served, tested)]
+    if served.get("loader_module") != f"mlflow.{flavour}" or (None not in files and files[0] != files[1]):
+        raise ModelUnusable(
+            f"the model's python_function flavour loads {files[0]} by {served.get('loader_module')}, its {flavour} flavour {files[1]}: "
+            "what is served must be what is tested; log the model anew",
+            code=ReasonCode.PG004,
+        )

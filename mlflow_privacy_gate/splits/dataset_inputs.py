@@ -88,11 +88,11 @@ class DatasetInputsSource:
     def _refuse_features_only(self, recorded: DatasetInput, kinds: Mapping[str, Kind] | None, role: str) -> None:
         if kinds is None:
             return
-        labelled = (
-            self._target in kinds
-            if self._target
-            else self._input_columns is None or set(kinds) - set(self._input_columns)
-        )
+        if self._target is not None and self._target not in kinds:
+            raise SplitsUnavailable(
+                f"{role}: dataset {recorded.name!r} has no column {self._target!r}, which was given as target; it has {', '.join(kinds)}"
+            )
+        labelled = self._target or self._input_columns is None or set(kinds) - set(self._input_columns)
         if not labelled:
             raise SplitsUnavailable(
                 f"{role}: dataset {recorded.name!r} holds features only, no label column; {_WAY_OUT}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 
 def target_column(
@@ -22,8 +23,13 @@ def target_column(
     if named is not None:
         if named not in columns:
             raise SplitsUnavailable(f"target {named!r} is not a column of the splits; they have {_some(columns)}")
-        changed = logged is not None and asked is not None and asked != logged
-        return named, (f"target {asked!r} as asked for; {logged!r} was logged",) if changed else ()
+        if logged is not None and asked is not None and asked != logged:
+            raise SplitsUnavailable(
+                f"target {asked!r} was asked for, and {logged!r} was logged: a test on another label is another test; "
+                "leave the target out, or log the splits anew",
+                code=ReasonCode.PG104,
+            )
+        return named, ()
     if input_columns is None:
         raise SplitsUnavailable(
             "the label's column is not known: the model has no signature that names its columns; say it with `--target`"
