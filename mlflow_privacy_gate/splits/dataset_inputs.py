@@ -88,11 +88,13 @@ class DatasetInputsSource:
     def _refuse_features_only(self, recorded: DatasetInput, kinds: Mapping[str, Kind] | None, role: str) -> None:
         if kinds is None:
             return
-        if self._target is not None and self._target not in kinds:
+        beside = set(kinds) - set(kinds if self._input_columns is None else self._input_columns)
+        if self._target is not None and self._target not in kinds and beside:
             raise SplitsUnavailable(
-                f"{role}: dataset {recorded.name!r} has no column {self._target!r}, which was given as target; it has {', '.join(kinds)}"
+                f"{role}: dataset {recorded.name!r} has no column {self._target!r}, which was given as the target; beside the model's "
+                f"inputs it has {', '.join(map(repr, sorted(beside)))}"
             )
-        labelled = self._target or self._input_columns is None or set(kinds) - set(self._input_columns)
+        labelled = self._target in kinds if self._target else self._input_columns is None or beside
         if not labelled:
             raise SplitsUnavailable(
                 f"{role}: dataset {recorded.name!r} holds features only, no label column; {_WAY_OUT}"
