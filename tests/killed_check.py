@@ -20,7 +20,6 @@ import mlflow
 import mlflow.sklearn
 import mlflow.store.model_registry.sqlalchemy_store
 import mlflow.store.tracking.sqlalchemy_store
-import sklearn.ensemble
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
 

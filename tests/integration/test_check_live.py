@@ -13,6 +13,7 @@ import mlflow
 import numpy as np
 import pandas as pd
 import pytest
+from check_home import MLFLOW_WARNINGS, policy
 from command_line import run
 from logged_models import MEMBERS, NON_MEMBERS, TARGET, held_back, log_checked_model, nothing_was_written
 from mlflow import MlflowClient
@@ -30,25 +31,9 @@ from mlflow_privacy_gate.evidence.envelope import open_envelope
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.vocabulary import ATTESTATION_ARTIFACT, ATTESTATION_TAG, VERDICT_TAG
 
-__all__ = ["mlflow_home", "mlflow_store"]
+__all__ = ["mlflow_home", "mlflow_store", "policy"]
 
-pytestmark = [
-    pytest.mark.usefixtures("mlflow_home", "policy"),
-    # MLflow's own, on logging and loading models with pickle and integer columns.
-    pytest.mark.filterwarnings("ignore::UserWarning:mlflow"),
-    pytest.mark.filterwarnings("ignore::FutureWarning:mlflow"),
-    pytest.mark.filterwarnings("ignore:.*Any type hint is inferred as AnyType:UserWarning"),
-    pytest.mark.filterwarnings("ignore:.*integer column:UserWarning"),
-]
-
-
-@pytest.fixture
-def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    for name in ("PRIVACY_GATE_POLICY", "PRIVACY_GATE_SIGNING_KEY", "PRIVACY_GATE_KEY_PASSWORD"):
-        monkeypatch.delenv(name, raising=False)
-    assert run("init").exit_code == 0
-    return tmp_path / "privacy-gate.yaml"
+pytestmark = [pytest.mark.usefixtures("mlflow_home", "policy"), *MLFLOW_WARNINGS]
 
 
 def three_classes(frame: pd.DataFrame) -> pd.DataFrame:
