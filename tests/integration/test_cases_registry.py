@@ -183,7 +183,7 @@ def test_an_artifact_changed_after_its_check_is_refused_and_found(
     assert "PG004" in verified.stdout
     gated = open_gated_store(f"privacy-gate:{mlflow_home.uri}", mlflow_home.uri)
     with pytest.raises(MlflowException, match="PG004") as caught:
-        gated.set_registered_model_alias(logged.name, "champion", logged.version)
+        gated.set_registered_model_alias(logged.name, "champion", logged.version)  # type: ignore[no-untyped-call]
     assert caught.value.error_code == "PERMISSION_DENIED"
 
 
