@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,6 +16,7 @@ from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.vocabulary import REASONS, RULE_URL, Effect, Finding, Outcome, severity_word
 
 _RECORDED = "Recorded in the model's tags, card and run."
+_NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_RECORDED = "Not recorded (dry run)."
 _UNSIGNED = (
     "The evidence is unsigned and will not open the gate: no signing key was found (--key, PRIVACY_GATE_SIGNING_KEY, "
@@ -70,11 +72,11 @@ def junit(result: CheckResult) -> str:
         errors=str(int(wrong and not failed)),
         timestamp=result.evidence.tested_at.isoformat(timespec="seconds"),
     )
-    case = ElementTree.SubElement(suite, "testcase", classname="membership_inference", name=_name(result))
+    case = ElementTree.SubElement(suite, "testcase", classname="membership_inference", name=_for_xml(_name(result)))
     if wrong:
-        problem = ElementTree.SubElement(case, "failure" if failed else "error", message=_headline(result))
-        problem.text = "\n".join(f"{finding.code}: {finding.message}" for finding in result.findings)
-    ElementTree.SubElement(case, "system-out").text = text(result)
+        problem = ElementTree.SubElement(case, "failure" if failed else "error", message=_for_xml(_headline(result)))
+        problem.text = _for_xml("\n".join(f"{finding.code}: {finding.message}" for finding in result.findings))
+    ElementTree.SubElement(case, "system-out").text = _for_xml(text(result))
     return ElementTree.tostring(suite, encoding="unicode", xml_declaration=True)
 
 
@@ -168,6 +170,11 @@ def finding_fields(finding: Finding) -> dict[str, Any]:
         "message": finding.message,
         "remedy": finding.remedy,
     }
+
+
+def _for_xml(said: str) -> str:
+    """Put a mark where XML 1.0 has no way to write a character, as in a model's name."""
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", said)
 
 
 def _name(result: CheckResult) -> str:

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import click
+import pytest
+from command_line import run
+
+from mlflow_privacy_gate.cli.program import COMMANDS, main, program
+from mlflow_privacy_gate.errors import (
+    CouldNotJudge,
+    CouldNotLook,
+    EvidenceRejected,
+    InternalError,
+    PolicyError,
+    PrivacyGateError,
+    PromotionRefused,
+    UsageError,
+)
+
+
+def every_command() -> list[tuple[str, ...]]:
+    """Name every command and subcommand."""
+    context = click.Context(program)
+    found: list[tuple[str, ...]] = [()]
+    for name in program.list_commands(context):
+        command = program.get_command(context, name)
+        found.append((name,))
+        if isinstance(command, click.Group):
+            found += [(name, sub) for sub in command.list_commands(context)]
+    return found
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
+    for option in ("--help", "-h"):
+        ran = run(*command, option)
+        assert ran.exit_code == 0
+        assert ran.stdout.startswith("Usage: mlflow-privacy-gate")
+        assert ran.stderr == ""
+
+
+def test_help_lists_every_command_with_a_line_of_its_own() -> None:
+    shown = run("--help").stdout
+    assert all(f"  {name} " in shown for name in COMMANDS)
+    assert all(line.endswith(".") for _, line in COMMANDS.values())
+
+
+def cpu_seconds(command: list[str]) -> float:
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def test_help_answers_within_half_a_second_of_processor_time() -> None:
+    command = [str(Path(sys.executable).parent / "mlflow-privacy-gate"), "--help"]
+    assert min(cpu_seconds(command) for _ in range(3)) < 0.5
+
+
+@pytest.mark.parametrize("command", ["check", "status", "promote", "verify"])
+def test_help_of_a_command_loads_none_of_the_heavy_libraries(command: str) -> None:
+    asked = (
+        "import sys\nsys.argv = ['mlflow-privacy-gate', sys.argv[1], '--help']\n"
+        "from mlflow_privacy_gate.cli.program import main\n"
+        "try:\n    main()\nfinally:\n"
+        "    print('LOADED', sorted({'mlflow', 'pandas', 'sklearn', 'scipy', 'matplotlib', 'torch'} & set(sys.modules)))\n"
+    )
+    told = subprocess.run([sys.executable, "-c", asked, command], check=True, capture_output=True, text=True)
+    assert "LOADED []" in told.stdout
+
+
+def test_version_is_the_installed_one() -> None:
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"mlflow-privacy-gate, version {version('mlflow-privacy-gate')}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("no-such-command",),
+        ("check",),
+        ("check", "models:/a/1", "--no-such-option"),
+        ("check", "models:/a/1", "--output", "xml"),
+        ("init", "--dir", "/no/such/folder"),
+        ("verify", "models:/a/1", "--at"),
+    ],
+    ids=" ".join,
+)
+def test_a_call_that_cannot_be_meant_ends_with_2_and_says_why(arguments: tuple[str, ...]) -> None:
+    ran = run(*arguments)
+    assert ran.exit_code == 2
+    assert "Error" in ran.stderr
+    assert ran.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("error", "exit_code", "shown"),
+    [
+        (UsageError("say it otherwise"), 2, "say it otherwise"),
+        (PolicyError(["privacy-gate.yaml:3: mode: got odd"]), 2, "PG901: privacy-gate.yaml:3: mode: got odd"),
+        (CouldNotJudge("no splits"), 3, "no splits"),
+        (EvidenceRejected("forged"), 1, "PG002: forged"),
+        (PromotionRefused("refused"), 1, "refused"),
+        (CouldNotLook("no server"), 4, "PG007: no server"),
+        (InternalError("ours"), 4, "PG909: ours"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else None,
+)
+def test_every_kind_of_error_is_one_message_and_its_own_exit_code(
+    error: PrivacyGateError, exit_code: int, shown: str, failing: dict[str, Exception]
+) -> None:
+    failing["with"] = error
+    ran = run("failing")
+    assert (ran.exit_code, ran.stderr, ran.stdout) == (exit_code, shown + "\n", "")
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
+    """A command that fails with whatever is put here."""
+    error: dict[str, Exception] = {}
+
+    @click.command("failing")
+    def command() -> None:
+        raise error["with"]
+
+    module = type(sys)("mlflow_privacy_gate.cli.failing")
+    module.command = command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setitem(COMMANDS, "failing", ("failing", "Fails."))
+    return error
+
+
+def test_a_fault_of_ours_keeps_its_traceback_and_asks_to_be_reported(
+    failing: dict[str, Exception], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    failing["with"] = ZeroDivisionError("oops")
+    monkeypatch.setattr(sys, "argv", ["mlflow-privacy-gate", "failing"])
+    monkeypatch.setattr(os, "environ", dict(os.environ))
+    with pytest.raises(SystemExit) as stop:
+        main()
+    told = capsys.readouterr().err
+    assert stop.value.code == 4
+    assert "Traceback" in told
+    assert told.splitlines()[-1].startswith("PG909: a fault of mlflow-privacy-gate, please report it")
+
+
+def test_ctrl_c_ends_with_130(failing: dict[str, Exception]) -> None:
+    failing["with"] = click.Abort()
+    assert run("failing").exit_code == 130
+
+
+def test_importing_the_package_loads_nothing_heavy() -> None:
+    asked = (
+        "import sys, mlflow_privacy_gate\n"
+        "assert 'check' in mlflow_privacy_gate.__all__\n"
+        "print(sorted({'mlflow', 'pandas', 'numpy', 'sklearn', 'scipy', 'torch', 'matplotlib'} & set(sys.modules)))"
+    )
+    told = subprocess.run([sys.executable, "-c", asked], check=True, capture_output=True, text=True)
+    assert told.stdout == "[]\n"
+
+
+def test_no_warning_is_raised_by_help() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert run("check", "--help").exit_code == 0
