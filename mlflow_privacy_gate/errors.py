@@ -15,14 +15,19 @@
     ├── CouldNotLook                  server or store unreachable: a retry may help (exit 4, PG007)
     └── InternalError                 a fault of ours (exit 4, PG909)
 
-A message says where, what was got and expected, and what to do. Foreign exceptions are translated where they enter.
+A message says where, what was got and expected, and what to do. Foreign exceptions are translated where they enter, and whatever they
+quote, no message holds the user and password of a URI.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from mlflow_privacy_gate.vocabulary import ReasonCode
+
+# What stands between :// and the last @ before the path.
+_USER_AND_PASSWORD = re.compile(r"(?<=://)[^\s/'\"]*@")
 
 
 class PrivacyGateError(Exception):
@@ -32,8 +37,8 @@ class PrivacyGateError(Exception):
     code: ReasonCode | None = None
 
     def __init__(self, message: str, *, code: ReasonCode | None = None) -> None:
-        super().__init__(message)
-        self.message = message
+        self.message = _USER_AND_PASSWORD.sub("", message)
+        super().__init__(self.message)
         if code is not None:
             self.code = code
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.evidence.facts import DataFacts, SplitFacts, ValidityFacts
+from mlflow_privacy_gate.registry.stores import said_without_credentials
 from mlflow_privacy_gate.vocabulary import Membership
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _side(role: str, split: Split, said: Observations, frame: pd.DataFrame) -> D
         rows_used=len(frame) - said.unknown_labels,
         digest=split.digest,
         unknown_labels=said.unknown_labels,
-        source=split.source,
+        source=None if split.source is None else said_without_credentials(split.source),
         mlflow_name=split.mlflow_name,
         mlflow_digest=split.mlflow_digest,
     )

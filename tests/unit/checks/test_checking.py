@@ -160,6 +160,15 @@ def test_the_evidence_states_bytes_splits_tool_and_policy(registry: FakeRegistry
     assert (evidence.expires_at - NOW).days == POLICY.evidence.max_age_days
 
 
+def test_what_opens_a_source_is_not_published_with_its_name(registry: FakeRegistry) -> None:
+    source = "https://reader:hunter2@host/train.csv?sig=0123abc"
+    result = checked(registry, FairModel(), found=replace(SPLITS, members=replace(SPLITS.members, source=source)))
+    assert result.evidence.data[0].source == "https://host/train.csv"
+    for text in (result.card, result.report, result.envelope.decode(), str(result.evidence)):
+        assert "hunter2" not in text
+        assert "0123abc" not in text
+
+
 def test_the_signed_statement_says_what_the_result_says(registry: FakeRegistry) -> None:
     result = checked(registry, PerfectlyLeakyModel(members=REMEMBERED))
     assert read_statement(open_envelope(result.envelope).payload) == result.evidence
