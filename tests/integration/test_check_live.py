@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import mlflow
 import numpy as np
@@ -189,6 +190,110 @@ def test_what_is_recorded_agrees_in_every_place(mlflow_home: MlflowHome) -> None
     assert description is not None
     assert "privacy-gate:begin" in description
     assert logged.tags["privacy_gate.model_digest"] == f"sha256:{result.evidence.model_digest}"
+
+
+# --- what the command line prints
+
+
+def as_a_user(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the program in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "mlflow_privacy_gate", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_output_format_parses_strictly_and_ends_with_the_verdicts_exit_code(mlflow_home: MlflowHome) -> None:
+    logged = log_checked_model(RandomForestClassifier(10, bootstrap=False, random_state=0))
+    for output in ("json", "junit", "sarif", "markdown"):
+        ran = run("check", logged.uri, "--in-process", "--dry-run", "--output", output)
+        assert ran.exit_code == 1
+        if output in ("json", "sarif"):
+            json.loads(ran.stdout, parse_constant=pytest.fail)
+        elif output == "junit":
+            assert ElementTree.fromstring(ran.stdout).get("failures") == "1"
+        else:
+            assert ran.stdout.startswith("### ")
+    store = ("--tracking-uri", mlflow_home.uri, "--registry-uri", mlflow_home.uri)
+    whole = as_a_user("check", logged.uri, "--dry-run", "--output", "json", *store)
+    assert whole.returncode == 1, whole.stderr
+    assert json.loads(whole.stdout, parse_constant=pytest.fail)["verdict"] == "fail"
+    assert "Traceback" not in whole.stderr
+
+
+def test_no_secret_is_ever_printed_or_recorded(
+    policy: Path, mlflow_home: MlflowHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = policy.with_name("privacy-gate.key")
+    private = "".join(key.read_text().splitlines()[1:-1])
+    monkeypatch.setenv("PRIVACY_GATE_KEY_PASSWORD", "hunter2-password")
+    logged = log_checked_model(held_back())
+    told = [run("check", logged.uri, "--in-process", "--output", output) for output in ("text", "json", "sarif")]
+    told.append(run("check", "models:/a/1", "--tracking-uri", "http://user:hunter2-password@127.0.0.1:9"))
+    told.append(
+        run("check", "models:/a/1", "--tracking-uri", "postgresql+nothing://user:hunter2-password@127.0.0.1/db")
+    )
+    assert [ran.exit_code for ran in told] == [0, 0, 0, 4, told[-1].exit_code]
+    assert told[-1].exit_code in (2, 4)
+    recorded = [
+        path.read_bytes().decode("utf-8", "replace") for path in mlflow_home.artifacts.rglob("*") if path.is_file()
+    ]
+    for text in (*(ran.stdout + ran.stderr for ran in told), *recorded, *logged.tags.values()):
+        assert "hunter2-password" not in text
+        assert private not in text
+
+
+def test_a_wrong_key_file_is_a_usage_error_before_anything_is_measured(policy: Path) -> None:
+    logged = log_checked_model(held_back())
+    policy.with_name("privacy-gate.key").chmod(0o644)
+    ran = run("check", logged.uri, "--in-process")
+    assert ran.exit_code == 2
+    assert "chmod 600" in ran.stderr
+    assert run("check", logged.uri, "--key", "nowhere.key").exit_code == 2
+    assert nothing_was_written(logged)
+
+
+def test_a_policy_with_mistakes_is_a_usage_error_that_names_each(policy: Path) -> None:
+    logged = log_checked_model(held_back())
+    policy.write_text("version: 1\nmode: strict\nmargin: {default: 55}\n")
+    ran = run("check", logged.uri)
+    assert ran.exit_code == 2
+    assert "privacy-gate.yaml:2:" in ran.stderr
+    assert "privacy-gate.yaml:3:" in ran.stderr
+    assert nothing_was_written(logged)
+
+
+def test_without_a_key_it_measures_and_says_that_it_will_not_open_the_gate(policy: Path) -> None:
+    logged = log_checked_model(held_back())
+    policy.with_name("privacy-gate.key").unlink()
+    ran = run("check", logged.uri, "--in-process")
+    assert ran.exit_code == 0
+    assert "unsigned and will not open the gate" in ran.stdout
+    assert run("verify", logged.uri).exit_code == 1
+
+
+def test_check_verify_and_promote_end_with_their_exit_codes(policy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PRIVACY_GATE_POLICY", str(policy))
+    passing, failing = log_checked_model(held_back()), log_checked_model(DecisionTreeClassifier(random_state=0))
+    assert [run("verify", model.uri).exit_code for model in (passing, failing)] == [1, 1]
+    assert [run("check", model.uri, "--in-process").exit_code for model in (passing, failing)] == [0, 1]
+    assert [run("verify", model.uri).exit_code for model in (passing, failing)] == [0, 1]
+    later = run("verify", passing.uri, "--at", "2199-01-01")
+    assert later.exit_code == 1
+    assert "PG005" in later.stdout
+    assert run("verify", passing.uri, "--at", "tomorrow").exit_code == 2
+    assert run("promote", passing.uri, "--recorded", "--alias", "champion").exit_code == 0
+    refused = run("promote", failing.uri, "--recorded", "--alias", "champion")
+    assert refused.exit_code == 1
+    assert "PG201" in refused.stdout
+    shown = run("status", passing.name, "--output", "json")
+    assert shown.exit_code == 0
+    (standing,) = json.loads(shown.stdout, parse_constant=pytest.fail)
+    assert standing["promoted_as"] == ["alias champion"]
+    assert standing["verdict"] == "pass"
 
 
 # --- killed at each write
