@@ -528,6 +528,13 @@ def test_claims_on_the_card_lower_the_margin(registry: FakeRegistry) -> None:
     assert "# Mine" in result.card
 
 
+def test_the_card_says_where_its_limit_comes_from(registry: FakeRegistry) -> None:
+    card = checked(registry, FairModel()).card
+    assert "0.55, from default of privacy-gate.yaml" in card
+    assert POLICY.sha256 in card
+    assert "training-data-extraction-test" in card
+
+
 def test_a_card_in_the_run_is_read_and_written_back_where_it_was(registry: FakeRegistry) -> None:
     registry.artifacts["model_card.md"] = b"# The author's words\n"
     checked(registry, FairModel())
