@@ -107,7 +107,9 @@ def measure(
     CouldNotJudge and its kin where the model, the splits or the answers cannot be used; nothing is ever dropped in silence.
     """
     seed = policy.attacks.seed
-    rows = tested_rows(splits, max_rows=policy.sources.max_rows, rng=np.random.default_rng(seed))
+    rows = tested_rows(
+        splits, seen=model.input_columns, max_rows=policy.sources.max_rows, rng=np.random.default_rng(seed)
+    )
     progress("asking the model about both sides")
     sides = ask(model, rows, splits)
     progress("looking for differences that need no model")

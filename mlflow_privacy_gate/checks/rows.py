@@ -5,6 +5,7 @@ The order comes from the rows' content, so that no number of a test depends on h
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -13,7 +14,7 @@ import numpy.typing as npt
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.evidence.rowset import shared_rows
-from mlflow_privacy_gate.splits._interface import Splits
+from mlflow_privacy_gate.splits._interface import Split, Splits
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,14 +57,17 @@ class TestedRows:
     notes: tuple[str, ...]
 
 
-def tested_rows(splits: Splits, *, max_rows: int, rng: np.random.Generator) -> TestedRows:
+def tested_rows(splits: Splits, *, seen: Sequence[str] | None, max_rows: int, rng: np.random.Generator) -> TestedRows:
     """Give the rows to test; shared rows are dropped from both sides, for from one side only they would shift the AUC.
 
+    ``seen``: the columns that the model takes, None where they have no names. Rows are shared when the model cannot tell them apart: equal
+    in what it sees and in the label, numbers as single precision. A row number or noise in the last digits makes no new row.
     SplitsUnavailable when nothing is left of a side.
     """
-    shared = shared_rows(splits.members.frame, splits.non_members.frame)
-    members = _kept("members", shared.member_order, shared.member_mask, max_rows, rng)
-    non_members = _kept("non-members", shared.non_member_order, shared.non_member_mask, max_rows, rng)
+    order = shared_rows(splits.members.frame, splits.non_members.frame)
+    shared = shared_rows(_as_seen(splits.members, splits, seen), _as_seen(splits.non_members, splits, seen))
+    members = _kept("members", order.member_order, shared.member_mask, max_rows, rng)
+    non_members = _kept("non-members", order.non_member_order, shared.non_member_mask, max_rows, rng)
     return TestedRows(
         splits.members.frame.iloc[members.as_found],
         splits.non_members.frame.iloc[non_members.as_found],
@@ -92,6 +96,15 @@ def _kept(
     if places.size > max_rows:
         places = places[np.sort(rng.choice(places.size, max_rows, replace=False))]
     return Whereabouts(places, order[places])
+
+
+def _as_seen(split: Split, splits: Splits, seen: Sequence[str] | None) -> pd.DataFrame:
+    """Give the columns that the model can see and the label, floating-point numbers in single precision."""
+    columns = list(dict.fromkeys((*seen, splits.target))) if seen is not None else list(split.frame.columns)
+    view: pd.DataFrame = split.frame[[column for column in columns if column in split.frame.columns]]
+    floats = [name for name, kind in view.dtypes.items() if isinstance(kind, np.dtype) and kind.kind == "f"]
+    rounded: pd.DataFrame = view.astype(dict.fromkeys(floats, "float32"))
+    return rounded
 
 
 def _group_overlap(splits: Splits) -> int | None:
