@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from mlflow_privacy_gate.checks.result import CheckResult
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.policy import Policy, find_policy
-from mlflow_privacy_gate.vocabulary import Isolation, KeyRole
+from mlflow_privacy_gate.vocabulary import Isolation, KeyRole, ReasonCode
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -194,7 +194,15 @@ def signer_for(
     path = Path(named) if named else beside
     if path is None or (not named and not path.exists()):
         return None
-    return load_signer(path, password=password.encode("utf-8") if password else None)
+    signer = load_signer(path, password=password.encode("utf-8") if password else None)
+    trusted = [one.key_id for one in policy.trusted_keys if one.role is role]
+    if policy.keys and signer.key_id not in trusted:
+        raise UsageError(
+            f"{path}: {policy.source_name} does not trust this key as {role}, so nobody would believe what it signs; "
+            "use a key that stands there, or add this one (`mlflow-privacy-gate keys`)",
+            code=ReasonCode.PG003,
+        )
+    return signer
 
 
 def _key_places(policy: Policy, key: str | Path | None, environ: Mapping[str, str]) -> tuple[Path, ...]:

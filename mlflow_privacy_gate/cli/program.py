@@ -15,7 +15,7 @@ from mlflow_privacy_gate.vocabulary import ReasonCode
 
 # command -> (module, one line of help): the module is imported only when the command runs, so that --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
-    "demo": ("demo", "Train two models, check both, and try to promote both: one is refused."),
+    "demo": ("demo", "Train three models, check them, and try to promote them: one is refused."),
     "init": ("init", "Write privacy-gate.yaml and a signing key."),
     "check": ("check", "Test a logged model and write the result to its card, tags and run."),
     "verify": ("verify", "Say whether a promotion would be allowed now, and why."),

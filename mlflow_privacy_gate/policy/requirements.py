@@ -56,6 +56,7 @@ def completeness(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
         if name not in required:
             yield from _attack(policy, evidence, name)
     yield from _references(policy, evidence)
+    yield from _rows(policy, evidence)
     yield from _test(policy, evidence)
 
 
@@ -96,6 +97,16 @@ def _tpr(policy: Policy, facts: AttackFacts) -> Iterator[Finding]:
             yield _lacks(f"The attack {facts.id} has no upper bound of its TPR at {fpr:.4g} FPR.", facts.id)
 
 
+def _rows(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
+    """Find a side of which less was tested than the policy in force takes: whoever may choose a small sample may choose a lucky one."""
+    for side in evidence.data:
+        due = min(side.rows - evidence.splits.shared_rows, policy.sources.max_rows)
+        tested = side.rows_used + side.unknown_labels
+        if tested < due:
+            words = side.role.replace("_", "-")
+            yield _lacks(f"Of the {words} {tested:,} rows were tested; the policy takes {due:,} of {side.rows:,}.")
+
+
 def _references(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
     """Compare the reference models with what the policy asks of them, wherever an attack could use them."""
     wanted, origins = policy.attacks.references, policy.attacks.reference_origins
@@ -107,6 +118,11 @@ def _references(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
         if facts.references < wanted:
             yield _lacks(
                 f"The attack {name} used {plural(facts.references, 'reference model')}; the policy asks for {wanted}.",
+                name,
+            )
+        if facts.seed is not None and facts.seed != policy.attacks.seed:
+            yield _lacks(
+                f"The reference models of {name} were trained with seed {facts.seed}; the policy names {policy.attacks.seed}.",
                 name,
             )
         if facts.references_origin not in origins:

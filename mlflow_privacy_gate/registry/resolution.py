@@ -155,9 +155,9 @@ def _lineage(found: ModelVersion, client: MlflowClient, where: str) -> Lineage:
             return _with_live_run(
                 Lineage(None, run_id, f"the version it was copied from ({source}) is gone"), client, where
             )
-    if model_id is not None and run_id is None:
-        logged = _logged_model_or_none(model_id, client, where)
-        run_id = logged.source_run_id if logged is not None else None
+    logged = _logged_model_or_none(model_id, client, where) if model_id is not None else None
+    if logged is not None and logged.source_run_id:
+        run_id = logged.source_run_id  # whoever registers a version may name any run beside it
     return _with_live_run(Lineage(model_id, run_id), client, where)
 
 

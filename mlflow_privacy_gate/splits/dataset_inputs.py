@@ -28,7 +28,6 @@ _WAY_OUT = "log the splits with `log_splits`, or hand them in with --members and
 class _Side:
     split: Split
     difference: str | None
-    same_rows: bool
 
 
 class DatasetInputsSource:
@@ -46,8 +45,8 @@ class DatasetInputsSource:
     def find(self, model: ResolvedModel) -> Splits | None:
         """Give the splits, None where the run records no dataset; SplitsUnavailable where they cannot be told or loaded.
 
-        A row count other than the recorded one makes ``as_logged`` False. MLflow's digest also changes with the index, the types and the
-        order of rows, so that a difference there alone is a note and leaves ``as_logged`` unknown (None).
+        A row count or a digest of MLflow's other than the recorded one makes ``as_logged`` False. That digest also changes with the index,
+        the types and the order of rows; but rows that cannot be shown to be the logged ones may be any rows, and must not pass.
         """
         inputs = _of_model(self._access.artifacts.dataset_inputs(model), model)
         if not inputs:
@@ -63,7 +62,7 @@ class DatasetInputsSource:
             non_members=non_members,
             target=target,
             origin=self.origin,
-            as_logged=_as_logged(sides),
+            as_logged=all(side.difference is None for side in sides),
             as_logged_note="; ".join(side.difference for side in sides if side.difference) or None,
             used_for_tuning=True if normalised(testing.context) in TUNING else None,
             notes=(*members_notes, *non_members_notes, *target_notes),
@@ -79,7 +78,7 @@ class DatasetInputsSource:
                 now = _compared(found, recorded, kinds, role, source)
                 if side is None or now.difference is None:
                     side = now
-                if now.difference is None or not now.same_rows:
+                if now.difference is None:
                     break
         if side is None:
             raise SplitsUnavailable(f"{role}: nothing could be read from {source}")
@@ -105,12 +104,6 @@ def _of_model(inputs: tuple[DatasetInput, ...], model: ResolvedModel) -> tuple[D
     """Return the datasets tied to this model; where none is, those tied to no model."""
     tied = tuple(one for one in inputs if one.model_id is not None and one.model_id == model.model_id)
     return tied or tuple(one for one in inputs if one.model_id is None)
-
-
-def _as_logged(sides: Sequence[_Side]) -> bool | None:
-    if not all(side.same_rows for side in sides):
-        return False
-    return True if all(side.difference is None for side in sides) else None
 
 
 def _uri(recorded: DatasetInput, role: str) -> str:
@@ -151,11 +144,11 @@ def _compared(
     )
     if recorded.num_rows is not None and recorded.num_rows != len(frame):
         words = f"{role}: {source} holds {len(frame):,} rows, dataset {recorded.name!r} recorded {recorded.num_rows:,}"
-        return _Side(split, words, same_rows=False)
+        return _Side(split, words)
     if mlflow_digest(frame) != recorded.digest:
         words = (
-            f"{role}: MLflow's digest of {source} is not the recorded {recorded.digest}; it depends on index, types and row order too, "
-            "so the rows may still be the same, and `log_splits` would tell"
+            f"{role}: MLflow's digest of {source} is not the recorded {recorded.digest}: the file was changed, or the table that was "
+            "logged had another index, row order or types than the file; `log_splits` records a digest that depends on none of these"
         )
-        return _Side(split, words, same_rows=True)
-    return _Side(split, None, same_rows=True)
+        return _Side(split, words)
+    return _Side(split, None)

@@ -13,7 +13,7 @@ from mlflow_privacy_gate.api import check, signer_for
 from mlflow_privacy_gate.errors import PolicyError, UsageError
 from mlflow_privacy_gate.evidence.signing import generate_key
 from mlflow_privacy_gate.policy import built_in_policy, load_policy
-from mlflow_privacy_gate.vocabulary import KeyRole
+from mlflow_privacy_gate.vocabulary import KeyRole, ReasonCode
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,18 @@ def test_the_key_beside_the_policy_signs(tmp_path: Path) -> None:
     assert [signer.key_id] == [key.key_id for key in policy.trusted_keys]
 
 
-def test_a_key_that_is_named_comes_before_the_environments_and_that_before_the_one_beside(tmp_path: Path) -> None:
+def test_a_key_that_the_policy_does_not_trust_signs_nothing(tmp_path: Path) -> None:
     run("init")
-    policy = load_policy(tmp_path / "privacy-gate.yaml")
+    generate_key(tmp_path / "foreign.key")
+    with pytest.raises(
+        UsageError, match=r"foreign\.key: privacy-gate\.yaml does not trust this key as tester"
+    ) as caught:
+        signer_for(load_policy(tmp_path / "privacy-gate.yaml"), tmp_path / "foreign.key", {})
+    assert caught.value.code is ReasonCode.PG003
+
+
+def test_a_key_that_is_named_comes_before_the_environments(tmp_path: Path) -> None:
+    policy = built_in_policy()
     named, set_outside = (generate_key(tmp_path / f"{name}.key") for name in ("named", "outside"))
     environ = {"PRIVACY_GATE_SIGNING_KEY": str(tmp_path / "outside.key")}
     found = signer_for(policy, tmp_path / "named.key", environ), signer_for(policy, None, environ)

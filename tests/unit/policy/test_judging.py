@@ -509,3 +509,39 @@ def test_only_warnings_leave_a_pass(codes: list[ReasonCode]) -> None:
     findings = [Finding(code, "x") for code in codes]
     effects = {finding.effect for finding in findings}
     assert (outcome_of(findings) is Outcome.PASS) == (effects <= {Effect.WARN})
+
+
+@pytest.mark.parametrize(
+    ("rows_used", "unknown", "shared", "lacks"), [(181, 0, 0, True), (1990, 10, 0, False), (1940, 0, 60, False)]
+)
+def test_a_side_of_which_less_was_tested_than_the_policy_takes_is_no_pass(
+    rows_used: int, unknown: int, shared: int, lacks: bool
+) -> None:
+    evidence = measured()
+    data = tuple(replace(side, rows_used=rows_used, unknown_labels=unknown) for side in evidence.data)
+    found = verdict(replace(evidence, data=data, splits=replace(evidence.splits, shared_rows=shared)))
+    said = [message for message in messages(found, ReasonCode.PG006) if "rows were tested" in message]
+    assert bool(said) is lacks
+    assert not said or "Of the members 181 rows were tested; the policy takes 2,000 of 2,000." in said
+
+
+def test_a_sample_that_the_policy_in_force_caps_is_enough() -> None:
+    evidence = measured()
+    data = tuple(replace(side, rows_used=500) for side in evidence.data)
+    capped = "version: 1\nsources: {max_rows: 500}\n"
+    assert verdict(replace(evidence, data=data), capped).outcome is Outcome.PASS
+
+
+def test_reference_models_of_another_seed_than_the_policys_are_no_pass() -> None:
+    policy = "version: 1\nattacks: {gating: [confidence, loss, entropy, modified_entropy, calibrated], references: 16, seed: 4}\n"
+    evidence = measured()
+    validity = replace(evidence.validity, positive_control_auc=0.8, positive_control_ci_low=0.7)
+
+    def said(seed: int) -> list[str]:
+        calibrated = attack("calibrated", 0.51, references=16, references_origin="clone", seed=seed)
+        return messages(
+            verdict(replace(with_attack(evidence, calibrated), validity=validity), policy), ReasonCode.PG006
+        )
+
+    assert said(4) == []
+    assert said(9) == ["The reference models of calibrated were trained with seed 9; the policy names 4."]

@@ -152,3 +152,13 @@ def test_a_prompt_is_no_model(client: MlflowClient, registry: MlflowRegistry) ->
     client.register_prompt(name="a-prompt", template="Hello")
     with pytest.raises(PrivacyGateError):
         registry.resolve("models:/a-prompt/1")
+
+
+def test_whoever_registers_a_version_cannot_give_its_model_another_run(
+    client: MlflowClient, registry: MlflowRegistry, mlflow_home: MlflowHome
+) -> None:
+    logged = logged_model(client, mlflow_home)
+    other = client.create_run(mlflow_home.experiment_id)
+    client.create_registered_model("borrowed")
+    client.create_model_version("borrowed", f"models:/{logged.model_id}", run_id=other.info.run_id)
+    assert registry.resolve("models:/borrowed/1").run_id == logged.source_run_id

@@ -166,10 +166,10 @@ def test_dataset_inputs_with_a_loadable_source_are_used_and_the_target_found_by_
     assert splits.members.mlflow_digest == mlflow_digest(home.members)
 
 
-def test_an_other_mlflow_digest_alone_is_a_note_and_leaves_it_open(home: Home) -> None:
+def test_rows_that_cannot_be_shown_to_be_the_logged_ones_are_not_as_logged(home: Home) -> None:
     home.log_inputs(train={"digest": "ffffffff"})
     splits = home.find(target="y")
-    assert splits.as_logged is None
+    assert splits.as_logged is False
     assert "ffffffff" in (splits.as_logged_note or "")
 
 
