@@ -14,13 +14,14 @@ from mlflow_privacy_gate.splits.columns import column_kinds, conform
 from mlflow_privacy_gate.splits.loading import LoadedSide, compare_frame, load_logged
 from mlflow_privacy_gate.splits.manifest import LoggedSplit
 from mlflow_privacy_gate.splits.manifest_source import (
-    differences,
+    as_logged,
     logged_side,
     read_manifest,
     stated_models,
     used_for_tuning,
 )
 from mlflow_privacy_gate.splits.readers import readings
+from mlflow_privacy_gate.splits.run_record import contradiction
 from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.tables import as_frame
 from mlflow_privacy_gate.splits.target import target_column
@@ -51,7 +52,7 @@ class CallerSource:
         """Give the caller's splits; ``as_logged`` says whether both are, whole, what the run's manifest names (None: no manifest)."""
         found = read_manifest(self._access.artifacts, model)
         if found is None:
-            return self._unlogged()
+            return self._without_manifest(model)
         manifest, sha256 = found
         members = self._compare(self._members, manifest.members, "members")
         non_members = self._compare(self._non_members, manifest.non_members, "non-members")
@@ -68,8 +69,7 @@ class CallerSource:
             origin=self.origin,
             group=manifest.group,
             manifest_sha256=sha256,
-            as_logged=members.difference is None and non_members.difference is None,
-            as_logged_note=differences(members, non_members),
+            **as_logged(self._access.artifacts, model, manifest, members, non_members),
             used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
             notes=notes,
             training_function=stated_function(manifest.training_function, manifest.training_seed),
@@ -82,12 +82,27 @@ class CallerSource:
             return load_logged(logged, self._access, role=role, source=source)
         return compare_frame(given, logged, role=role)
 
-    def _unlogged(self) -> Splits:
+    def _without_manifest(self, model: ResolvedModel) -> Splits:
+        """Give the caller's splits; False where the run's own record has other numbers of rows, None where nothing speaks for them."""
         members = load_table(self._members, self._access, role="members")
         non_members = load_table(self._non_members, self._access, role="non-members")
         columns = [name for name in members.frame.columns if name in non_members.frame.columns]
         target, notes = target_column(columns, asked=self._target, input_columns=self._input_columns)
-        return Splits(members, non_members, target, self.origin, notes=notes)
+        inputs = self._access.artifacts.dataset_inputs(model)
+        against = [
+            words
+            for role, side in (("members", members), ("non-members", non_members))
+            if (words := contradiction(inputs, role=role, rows=len(side.frame)))
+        ]
+        return Splits(
+            members,
+            non_members,
+            target,
+            self.origin,
+            as_logged=False if against else None,
+            as_logged_note="; ".join(against) or None,
+            notes=notes,
+        )
 
 
 def load_table(given: object, access: SourceAccess, *, role: str) -> Split:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypedDict
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
@@ -11,6 +12,7 @@ from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.contexts import TUNING, normalised
 from mlflow_privacy_gate.splits.loading import LoadedSide, load_logged
 from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of, manifest_sha256
+from mlflow_privacy_gate.splits.run_record import contradiction
 from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.target import target_column
 from mlflow_privacy_gate.vocabulary import SplitOrigin
@@ -49,8 +51,7 @@ class ManifestSource:
             origin=self.origin,
             group=manifest.group,
             manifest_sha256=sha256,
-            as_logged=members.difference is None and non_members.difference is None,
-            as_logged_note=differences(members, non_members),
+            **as_logged(self._access.artifacts, model, manifest, members, non_members),
             used_for_tuning=used_for_tuning(self._access.artifacts, model, manifest),
             notes=notes,
             training_function=stated_function(manifest.training_function, manifest.training_seed),
@@ -86,9 +87,33 @@ def logged_side(loaded: LoadedSide, logged: LoggedSplit, *, source: str | None =
     )
 
 
-def differences(members: LoadedSide, non_members: LoadedSide) -> str | None:
-    """Say how either side differs from what was logged, or None."""
-    return "; ".join(side.difference for side in (members, non_members) if side.difference) or None
+class AsLogged(TypedDict):
+    """Whether splits are the logged ones, and how they differ."""
+
+    as_logged: bool
+    as_logged_note: str | None
+
+
+def as_logged(
+    artifacts: LoggedArtifacts,
+    model: ResolvedModel,
+    manifest: SplitManifest,
+    members: LoadedSide,
+    non_members: LoadedSide,
+) -> AsLogged:
+    """Hold the rows against the manifest, and the manifest against the run's own record of its datasets."""
+    inputs = artifacts.dataset_inputs(model)
+    sides = (("members", members, manifest.members), ("non-members", non_members, manifest.non_members))
+    found = [
+        difference
+        for role, loaded, logged in sides
+        for difference in (
+            loaded.difference,
+            contradiction(inputs, role=role, rows=logged.rows, mlflow_digest=logged.mlflow_digest),
+        )
+        if difference
+    ]
+    return {"as_logged": not found, "as_logged_note": "; ".join(found) or None}
 
 
 def stated_models(manifest: SplitManifest, access: SourceAccess) -> ReferenceModels | None:

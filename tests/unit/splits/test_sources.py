@@ -301,3 +301,18 @@ def test_a_tensor_dataset_names_no_columns_and_is_read_by_its_file(home: Home) -
     tensor = json.dumps({"mlflow_tensorspec": {"features": "[]", "targets": None}})
     home.run.inputs = tuple(replace(one, schema=tensor) for one in home.run.inputs)
     assert home.find(target="y").members.digest == rowset_digest(home.members)
+
+
+def test_a_callers_rows_are_not_the_runs_where_the_run_recorded_other_numbers(home: Home) -> None:
+    home.run.inputs = (recorded("train", "training", rows=30), recorded("test", "testing", rows=4_000))
+    splits = home.find(members=home.members, non_members=home.non_members, target="y")
+    assert splits.as_logged is False
+    assert (splits.as_logged_note or "").startswith("non-members: the run records none of 20 rows")
+
+
+def test_a_manifest_that_was_replaced_is_held_against_what_the_run_recorded(home: Home) -> None:
+    home.log_manifest()
+    home.log_inputs(test={"digest": "ffffffff"})
+    splits = home.find(target="y")
+    assert splits.as_logged is False
+    assert (splits.as_logged_note or "").startswith("non-members: the run records none of digest")
