@@ -195,11 +195,12 @@ def signer_for(
     if path is None or (not named and not path.exists()):
         return None
     signer = load_signer(path, password=password.encode("utf-8") if password else None)
-    trusted = [one.key_id for one in policy.trusted_keys if one.role is role]
-    if policy.keys and signer.key_id not in trusted:
+    roles = [one.role for one in policy.trusted_keys if one.key_id == signer.key_id]
+    if policy.keys and role not in roles:
+        standing = f"it has the role {roles[0]} there" if roles else "it does not stand there"
         raise UsageError(
-            f"{path}: {policy.source_name} does not trust this key as {role}, so nobody would believe what it signs; "
-            "use a key that stands there, or add this one (`mlflow-privacy-gate keys`)",
+            f"{path}: {policy.source_name} does not trust this key as {role} ({standing}), so nobody would believe what it signs; "
+            f"use a key that stands there as {role}, or add this one (`mlflow-privacy-gate keys`)",
             code=ReasonCode.PG003,
         )
     return signer
