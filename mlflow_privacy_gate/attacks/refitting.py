@@ -97,7 +97,8 @@ def fit_references(
     ``recipe``: an estimator, pipeline, or function of (features, labels, seed) that gives a fitted model. ``features`` (n, d),
     ``labels`` (n,): members and non-members together, all labels among ``classes`` (C,), the logged model's own. Each row is in each
     half with probability one half, independently. ``n_jobs``: None leaves it to an outer ``joblib.parallel_config``.
-    ``progress`` is called with (done, count). ``keep_posteriors`` keeps three probabilities a row and model for the shadow attack.
+    ``progress`` is called with (done, count), at the end where a cluster hands back all answers at once. ``keep_posteriors`` keeps three
+    probabilities a row and model for the shadow attack.
 
     ModelUnusable names the first reference that could not be trained or asked, and why: none is ever dropped. ObservationError for labels
     the model does not know. The caller's arrays and global random state are left as they were.
@@ -112,8 +113,7 @@ def fit_references(
     options: dict[str, Any] = {} if n_jobs is None else {"n_jobs": n_jobs}
     gathered = _Gathered(count, len(pool.labels), keep_posteriors)
     with own_randomness(), threadpool_limits(limits=1):
-        # max_nbytes: joblib would otherwise spill large arrays, which are personal data, to a temporary folder.
-        for done, answer in enumerate(joblib.Parallel(return_as="generator", max_nbytes=None, **options)(tasks), 1):
+        for done, answer in enumerate(_workers(options)(tasks), 1):
             refuse_other_versions(f"reference {done} of {count}", made.versions(), answer.versions)
             gathered.put(done - 1, answer)
             if progress is not None:
@@ -163,6 +163,15 @@ def refit(recipe: object, features: Any, labels: object, classes: object | None,
     with own_randomness(), one_thread(), _named(f"the refit on {rows} rows"):
         seed_global(drawing)
         return made.fit(_rows(features, np.arange(rows)), values.copy(), fitting)
+
+
+def _workers(options: Mapping[str, Any]) -> Any:
+    """Give joblib's workers on the backend in force: answers one by one where it can, which Spark's and Ray's cannot, else all at once."""
+    # max_nbytes: joblib would otherwise spill large arrays, which are personal data, to a temporary folder.
+    try:
+        return joblib.Parallel(return_as="generator", max_nbytes=None, **options)
+    except ValueError:
+        return joblib.Parallel(max_nbytes=None, **options)
 
 
 def _pool(features: Any, labels: object, classes: object) -> _Pool:

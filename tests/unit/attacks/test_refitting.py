@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+from joblib.parallel import ThreadingBackend
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -49,6 +50,20 @@ def test_the_answer_is_the_same_to_the_bit_on_every_backend(backend: str) -> Non
     plain = references_of(FOREST)
     with joblib.parallel_config(backend, n_jobs=1 if backend == "sequential" else 2):
         same(references_of(FOREST), plain)
+
+
+class WholeAnswersBackend(ThreadingBackend):  # type: ignore[misc]
+    """A backend that hands back all answers at once, as Spark's, Ray's and multiprocessing's do."""
+
+    supports_return_generator = False
+
+
+def test_a_cluster_that_hands_back_all_answers_at_once_serves_too() -> None:
+    plain, told = references_of(FOREST), []
+    joblib.register_parallel_backend("whole-answers", WholeAnswersBackend)
+    with joblib.parallel_config("whole-answers", n_jobs=2):
+        same(references_of(FOREST, progress=lambda done, count: told.append((done, count))), plain)
+    assert told == [(done, 4) for done in range(1, 5)]
 
 
 def test_the_number_of_workers_asked_for_changes_nothing() -> None:
