@@ -407,6 +407,7 @@ TAG_PREFIX = "privacy_gate."
 METRIC_PREFIX = "privacy_gate/"
 ARTIFACT_FOLDER = "privacy_gate"
 MANIFEST_ARTIFACT = "privacy_gate/splits.json"
+DEFAULT_WORKSPACE = "default"  # MLflow's own word, also where it knows no workspaces
 ATTESTATION_TAG = "privacy_gate.attestation"
 ATTESTATION_ARTIFACT = "privacy_gate/attestation.dsse.json"
 VERDICT_TAG = "privacy_gate.verdict"

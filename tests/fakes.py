@@ -60,6 +60,7 @@ class FakeRegistry:
     aliases: tuple[str, ...] = ()
     refusal: str | None = None
     known: KnownTests | None = None
+    workspace: str = "default"
 
     def resolve(self, model_uri: str) -> ResolvedModel:
         return ResolvedModel(
@@ -73,6 +74,7 @@ class FakeRegistry:
             stage=self.stage,
             aliases=self.aliases,
             lineage_note=self.lineage_note,
+            workspace=self.workspace,
         )
 
     @contextmanager
@@ -80,6 +82,9 @@ class FakeRegistry:
         yield self.folder
 
     def dataset_inputs(self, model: ResolvedModel) -> tuple[DatasetInput, ...]:
+        return ()
+
+    def logged_models(self, model: ResolvedModel) -> tuple[str, ...]:
         return ()
 
     def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:

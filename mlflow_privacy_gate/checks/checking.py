@@ -225,7 +225,11 @@ def _judged(evidence: Evidence, model: ResolvedModel, policy: Policy, now: datet
     An exemption signed earlier is about the bytes, so it still counts; waivers and sign-offs were about another test.
     """
     exempting, _ = exemptions_in_force(
-        attached(model.tags).exemptions, keys=policy.trusted_keys, model_digest=evidence.model_digest, now=now
+        attached(model.tags).exemptions,
+        keys=policy.trusted_keys,
+        model_digest=evidence.model_digest,
+        workspace=model.workspace,
+        now=now,
     )
     verdict = judge(policy, evidence, now=now, exempted=bool(exempting))
     return replace(evidence, outcome=str(verdict.outcome), reason_codes=verdict.reason_codes), verdict

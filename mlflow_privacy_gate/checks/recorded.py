@@ -97,7 +97,11 @@ def recorded_test(registry: Registry, model: ResolvedModel, policy: Policy, *, n
     except EvidenceRejected as rejection:
         return Finding(rejection.code or ReasonCode.PG002, f"The recorded test is not believed: {rejection.message}.")
     exempting, _ = exemptions_in_force(
-        attached(model.tags).exemptions, keys=policy.trusted_keys, model_digest=digest, now=now
+        attached(model.tags).exemptions,
+        keys=policy.trusted_keys,
+        model_digest=digest,
+        workspace=model.workspace,
+        now=now,
     )
     return RecordedTest(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting)))
 

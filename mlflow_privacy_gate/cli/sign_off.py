@@ -73,7 +73,7 @@ def command(
     assert sha256 is not None
     assert target.model_digest is not None
     statement = (
-        Exemption(target.model_digest, exemption, signed_by, now)
+        Exemption(target.model_digest, exemption, signed_by, now, target.stated_workspace)
         if exemption is not None
         else SignOff(sha256, scope_of(target), signed_by, now, remark)
     )

@@ -36,6 +36,7 @@ from mlflow_privacy_gate.evidence.wire import decode, encode, refuse_unknown
 from mlflow_privacy_gate.vocabulary import (
     ARTIFACT_FOLDER,
     ATTESTATION_ARTIFACT,
+    DEFAULT_WORKSPACE,
     EXEMPTION_TAG,
     SIGN_OFF_TAG,
     WAIVER_TAG,
@@ -161,9 +162,9 @@ def verify_statement(
 
 
 def exemptions_in_force(
-    envelopes: Sequence[bytes | str], *, keys: Sequence[TrustedKey], model_digest: str, now: datetime
+    envelopes: Sequence[bytes | str], *, keys: Sequence[TrustedKey], model_digest: str, workspace: str, now: datetime
 ) -> tuple[tuple[VerifiedStatement[Exemption], ...], tuple[str, ...]]:
-    """Give the exemptions that count for these bytes, and why each of the others does not."""
+    """Give the exemptions that count for these bytes in this workspace, and why each of the others does not."""
     counting, others = [], []
     for envelope in dict.fromkeys(envelopes):
         try:
@@ -171,8 +172,11 @@ def exemptions_in_force(
         except EvidenceRejected as rejection:
             others.append(f"an exemption is not believed: {rejection.message}")
             continue
-        if verified.statement.model_digest == model_digest:
-            counting.append(verified)
+        name, stated = verified.envelope_sha256[:_ID_DIGITS], verified.statement
+        if stated.model_digest != model_digest:
+            others.append(f"the exemption {name} is for other bytes")
+        elif (stated.workspace or DEFAULT_WORKSPACE) != workspace:
+            others.append(f"the exemption {name} is for workspace {stated.workspace or DEFAULT_WORKSPACE}")
         else:
-            others.append(f"the exemption {verified.envelope_sha256[:_ID_DIGITS]} is for other bytes")
+            counting.append(verified)
     return tuple(counting), tuple(others)

@@ -1,8 +1,9 @@
 """What a privacy officer states under signature: a sign-off, a waiver, an exemption.
 
 A sign-off and a waiver name one test by the sha256 of its envelope, and one way to production of one registered model: another test,
-another name or another alias needs another statement. An exemption names the model's bytes. Times are timezone-aware. An
-object that contradicts itself cannot be made (UsageError); whether it counts now, under this policy, is the gate's to say.
+another name, another alias or another workspace needs another statement. An exemption names the model's bytes, in one workspace.
+Times are timezone-aware. An object that contradicts itself cannot be made (UsageError); whether it counts now, under this policy,
+is the gate's to say.
 """
 
 from __future__ import annotations
@@ -29,19 +30,23 @@ class Scope:
     """The one way to production that a statement is for.
 
     ``registered_model`` is the model's name at the promotion. ``value`` is the stage, the alias, or for ``name`` the guarded name itself.
+    ``workspace`` is where the model is registered: two workspaces may each hold a model of that name. None is the default one,
+    of which a statement says nothing.
     """
 
     registered_model: str
     kind: ScopeKind
     value: str
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         _check_said(self, ("registered_model", "value"))
 
     def __str__(self) -> str:
+        where = f" in workspace {self.workspace}" if self.workspace else ""
         if self.kind is ScopeKind.NAME:
-            return f"the guarded name {self.value}"
-        return f"{self.kind} {self.value} of {self.registered_model}"
+            return f"the guarded name {self.value}{where}"
+        return f"{self.kind} {self.value} of {self.registered_model}{where}"
 
 
 @dataclass(frozen=True)
@@ -92,12 +97,13 @@ class Waiver:
 
 @dataclass(frozen=True)
 class Exemption:
-    """These very bytes were trained on no personal data, whatever they are called and wherever they are promoted."""
+    """These very bytes were trained on no personal data, whatever they are called in their workspace and however they are promoted."""
 
     model_digest: str
     reason: str
     signed_by: str
     stated_at: datetime
+    workspace: str | None = None
 
     def __post_init__(self) -> None:
         check_sha256("model_digest", self.model_digest)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE
+
 
 @dataclass(frozen=True)
 class ResolvedModel:
@@ -12,7 +14,8 @@ class ResolvedModel:
 
     ``uri`` is as the user typed it. ``name`` and ``version`` are None for a model that is not registered. ``source`` is the version's
     immutable source; ``artifact_uri`` is where its bytes lie. ``run_id`` and ``model_id`` are None where there is no lineage (and
-    ``lineage_note`` says why). ``tags`` and ``description`` are the version's own at that moment.
+    ``lineage_note`` says why). ``tags`` and ``description`` are the version's own at that moment. ``workspace`` is where
+    it is registered.
     """
 
     uri: str
@@ -27,6 +30,7 @@ class ResolvedModel:
     stage: str | None = None
     aliases: tuple[str, ...] = ()
     lineage_note: str | None = None
+    workspace: str = DEFAULT_WORKSPACE
 
     @property
     def versioned(self) -> bool:

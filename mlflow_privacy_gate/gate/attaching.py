@@ -49,7 +49,8 @@ def decision_to_sign(
 def scope_of(target: PromotionTarget) -> Scope:
     """Give the scope that covers this target and no other."""
     kind = SCOPE_KINDS.get(target.route, ScopeKind.NAME)
-    return Scope(target.value if kind is ScopeKind.NAME else target.name, kind, target.value)
+    name = target.value if kind is ScopeKind.NAME else target.name
+    return Scope(name, kind, target.value, target.stated_workspace)
 
 
 def sign_about(

@@ -110,6 +110,7 @@ def _decided(
         value=value,
         model_digest=digest,
         model_digest_problem=problem,
+        workspace=model.workspace,
         evidence_location=f"runs:/{model.run_id}/{ATTESTATION_ARTIFACT}" if model.run_id and attestation else None,
     )
     return decide_by_tags(policy, model.tags, target=target, now=now, known=known)

@@ -18,7 +18,7 @@ from mlflow_privacy_gate.gate.lookalikes import folded, plain_letters
 from mlflow_privacy_gate.gate.promotion import PromotionTarget, Route, blocking
 from mlflow_privacy_gate.policy.model import Policy
 from mlflow_privacy_gate.policy.wording import plural
-from mlflow_privacy_gate.vocabulary import REASONS, Effect, Finding, ReasonCode
+from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE, REASONS, Effect, Finding, ReasonCode
 
 _T = TypeVar("_T", SignOff, Waiver)
 SCOPE_KINDS = {Route.STAGE: ScopeKind.STAGE, Route.ALIAS: ScopeKind.ALIAS}
@@ -172,7 +172,9 @@ def _outside(waiver: Waiver, now: datetime) -> list[str]:
 
 
 def _covers(scope: Scope, target: PromotionTarget) -> bool:
-    """Whether the scope is this very target; MLflow's stages know no letter case, its aliases and names do."""
+    """Whether the scope is this very target, in this very workspace; MLflow's stages know no letter case, its aliases and names do."""
+    if (scope.workspace or DEFAULT_WORKSPACE) != target.workspace:
+        return False
     kind = SCOPE_KINDS.get(target.route, ScopeKind.NAME)
     if kind is ScopeKind.NAME:
         return scope.kind is kind and scope.registered_model == scope.value == target.value

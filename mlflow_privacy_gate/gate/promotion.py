@@ -11,7 +11,7 @@ from mlflow_privacy_gate.evidence.officer_statements import VerifiedStatement
 from mlflow_privacy_gate.evidence.officers import Exemption, SignOff, Waiver
 from mlflow_privacy_gate.policy.judging import Verdict
 from mlflow_privacy_gate.policy.model import Mode
-from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode, StrEnum
+from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE, Effect, Finding, Outcome, ReasonCode, StrEnum
 
 
 class Route(StrEnum):
@@ -30,6 +30,7 @@ class PromotionTarget:
 
     ``value`` is the stage, the alias, or the guarded name. ``model_digest`` (hex) is of the stored bytes as they are now; None where they
     could not be read, and ``model_digest_problem`` says why. ``evidence_location`` is where a person finds the evidence (a URI or a page).
+    ``workspace`` is the registry's own word for where the model is registered.
     """
 
     name: str
@@ -39,6 +40,12 @@ class PromotionTarget:
     model_digest: str | None
     model_digest_problem: str | None = None
     evidence_location: str | None = None
+    workspace: str = DEFAULT_WORKSPACE
+
+    @property
+    def stated_workspace(self) -> str | None:
+        """The workspace as a statement about this promotion says it: nothing of the default one."""
+        return None if self.workspace == DEFAULT_WORKSPACE else self.workspace
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,9 @@ def decide(
     if not believed or target.model_digest is None:
         return _ruled(policy, target, doubts)
     keys, digest = policy.trusted_keys, target.model_digest
-    exempting, unheard = exemptions_in_force(exemptions, keys=keys, model_digest=digest, now=now)
+    exempting, unheard = exemptions_in_force(
+        exemptions, keys=keys, model_digest=digest, workspace=target.workspace, now=now
+    )
     judged = [(verified, judge(policy, verified.evidence, now=now, exempted=bool(exempting))) for verified in believed]
     newest, verdict = max(judged, key=_newest_then_worst)
     papers, asked = Attached(tuple(waivers), tuple(sign_offs)), Promotable(newest.envelope_sha256, target, now)

@@ -43,7 +43,9 @@ def statements_in_force(policy: Policy, model: ResolvedModel, *, model_digest: s
     decisions = []
     for scope in _scopes(policy, model, now):
         route = next((route for route, kind in SCOPE_KINDS.items() if kind is scope.kind), Route.COPY)
-        target = PromotionTarget(scope.registered_model, model.version, route, scope.value, model_digest)
+        target = PromotionTarget(
+            scope.registered_model, model.version, route, scope.value, model_digest, workspace=model.workspace
+        )
         decisions.append(decide_by_tags(policy, model.tags, target=target, now=now))
     return ShownStatements(
         tuple(dict.fromkeys(waiver for decision in decisions for waiver in shown_waivers(decision))),

@@ -44,6 +44,7 @@ def every_version(client: MlflowClient, where: str, name: str | None = None) -> 
                 tags=dict(found.tags),
                 stage=found.current_stage,
                 aliases=tuple(sorted(aliases.get(number, []))),
+                workspace=mlflow_private.workspace_of(found),
             )
 
 

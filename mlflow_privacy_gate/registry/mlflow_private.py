@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from sqlalchemy.orm import sessionmaker
 
 from mlflow_privacy_gate.errors import InternalError
+from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -82,9 +83,20 @@ def managed_sessions(connection: Connection, db_type: str) -> Callable[..., Abst
 
 
 def active_workspace(store: AbstractStore) -> str:
-    """Return the workspace of the request at hand; ``default`` where the store knows none."""
+    """Return the workspace of the request at hand; a store that only asks a server asks in the client's own workspace."""
     active = getattr(store, "_get_active_workspace", None)
-    return str(active()) if active is not None else "default"
+    if active is not None:
+        return str(active())
+    try:
+        context = importlib.import_module("mlflow.utils.workspace_context")
+    except ImportError:  # before MLflow 3.9 there is but one
+        return DEFAULT_WORKSPACE
+    return str(context.get_request_workspace() or DEFAULT_WORKSPACE)
+
+
+def workspace_of(found: ModelVersion) -> str:
+    """Return the workspace in which a version is registered, as the client that looked it up knows it."""
+    return str(getattr(found, "workspace", DEFAULT_WORKSPACE))
 
 
 def request_user() -> str | None:

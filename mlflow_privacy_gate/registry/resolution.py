@@ -123,6 +123,7 @@ def _of_version(model_uri: str, found: ModelVersion, client: MlflowClient, where
         stage=found.current_stage,
         aliases=tuple(found.aliases),
         lineage_note=lineage.note,
+        workspace=mlflow_private.workspace_of(found),
     )
 
 

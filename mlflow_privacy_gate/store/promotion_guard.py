@@ -272,7 +272,13 @@ class PromotionGuard:
                 papers.waivers,
                 papers.sign_offs,
                 papers.exemptions,
-                target=target_of(promotion.request, subject, digest, seen.problem if seen else None),
+                target=target_of(
+                    promotion.request,
+                    subject,
+                    digest,
+                    seen.problem if seen else None,
+                    workspace=recorder.asker.workspace,
+                ),
                 now=recorder.now,
                 known=known,
             )

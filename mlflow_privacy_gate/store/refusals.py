@@ -12,7 +12,7 @@ from mlflow_privacy_gate.errors import PolicyError, PrivacyGateError
 from mlflow_privacy_gate.registry.translation import is_database_failure
 from mlflow_privacy_gate.store.routes import Request
 from mlflow_privacy_gate.store.subjects import Subject
-from mlflow_privacy_gate.vocabulary import Finding, ReasonCode
+from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE, Finding, ReasonCode
 
 # A request that failed before a version was looked up, or whose version does not exist yet.
 _NO_VERSION = "new"
@@ -51,7 +51,12 @@ def finding_of(error: Exception) -> Finding:
 
 
 def target_of(
-    request: Request, subject: Subject | None = None, digest: str | None = None, digest_problem: str | None = None
+    request: Request,
+    subject: Subject | None = None,
+    digest: str | None = None,
+    digest_problem: str | None = None,
+    *,
+    workspace: str = DEFAULT_WORKSPACE,
 ) -> gate.PromotionTarget:
     """Describe to the gate what is asked for: a version that was looked up, or only what the request says."""
     return gate.PromotionTarget(
@@ -62,4 +67,5 @@ def target_of(
         model_digest=digest,
         model_digest_problem=digest_problem,
         evidence_location=subject.evidence_location if subject is not None else None,
+        workspace=workspace,
     )

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
 
 import mlflow
 import pytest
-from evidence_builder import attestation, fresh_signer, passing_evidence, write_policy
+from click.testing import CliRunner
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from evidence_builder import FAILING_AUCS, attestation, fresh_signer, passing_evidence
 from live_server import LiveServer, live_server
 from mlflow import MlflowClient
 from mlflow.exceptions import MlflowException
-from registry_seed import seed_version
+from officer_builder import OFFICER, policy_text
+from registry_seed import SeededVersion, seed_version
 
+from mlflow_privacy_gate.cli.program import program
+from mlflow_privacy_gate.evidence.facts import CardClaims
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG
 
 pytestmark = pytest.mark.server
@@ -22,7 +30,8 @@ SIGNER = fresh_signer()
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LiveServer]:
     folder = tmp_path_factory.mktemp("server")
-    policy = write_policy(folder / "privacy-gate.yaml", SIGNER)
+    policy = folder / "privacy-gate.yaml"
+    policy.write_text(policy_text(SIGNER), encoding="utf-8")
     with live_server(folder, policy=policy, options=["--enable-workspaces"]) as running:
         yield running
 
@@ -60,3 +69,65 @@ def test_evidence_of_a_model_of_the_same_name_elsewhere_does_not_count(client: M
     client.set_model_version_tag("shared", "1", ATTESTATION_TAG, tags["default"])
     with pytest.raises(MlflowException, match="PG004"):
         client.set_registered_model_alias("shared", "champion", "1")
+
+
+OFFICERS_OPTIONS = {
+    "waive": (
+        *("--finding", "PG201", "--reason", "rollback", "--reference", "CHG-1", "--controls", "rounded answers"),
+        *("--requested-by", "Ann", "--approved-by", "Bea"),
+    ),
+    "sign-off": ("--signed-by", "Bea", "--no-personal-data", "machine sensors only"),
+}
+
+
+@pytest.mark.parametrize("command", OFFICERS_OPTIONS)
+def test_a_statement_signed_in_one_workspace_opens_nothing_in_another(
+    client: MlflowClient, server: LiveServer, tmp_path: Path, command: str
+) -> None:
+    changes: dict[str, Any] = (
+        {"aucs": FAILING_AUCS} if command == "waive" else {"card": CardClaims(personal_data=False)}
+    )
+    name, tags = f"stated-{command}", dict[str, str]()
+    seeded: dict[str, SeededVersion] = {}
+    for workspace in ("default", "team"):  # the same bytes, name and test in both
+        mlflow.set_workspace(workspace)
+        experiment = client.create_experiment(f"{name}-{workspace}")
+        seeded[workspace] = seed_version(client, name, name.encode(), experiment=experiment)
+        tags.setdefault("test", attestation(passing_evidence(seeded[workspace].digest, **changes), SIGNER))
+        client.set_model_version_tag(name, "1", ATTESTATION_TAG, tags["test"])
+    mlflow.set_workspace("team")
+    done = sign_at_the_command_line(server, tmp_path, command, f"models:/{name}/1")
+    assert done.exit_code == 0, done.output
+    client.set_registered_model_alias(name, "champion", "1")
+    signed = client.get_model_version(name, "1").tags
+    mlflow.set_workspace("default")
+    for tag, value in signed.items():
+        if tag.startswith("privacy_gate."):
+            client.set_model_version_tag(name, "1", tag, value)
+    with pytest.raises(MlflowException, match="workspace team") as caught:
+        client.set_registered_model_alias(name, "champion", "1")
+    assert caught.value.error_code == "PERMISSION_DENIED"
+    done = sign_at_the_command_line(server, tmp_path, command, f"models:/{name}/1")
+    assert done.exit_code == 0, done.output
+    client.set_registered_model_alias(name, "champion", "1")
+
+
+def sign_at_the_command_line(server: LiveServer, folder: Path, command: str, model_uri: str) -> Any:
+    key = folder / "officer.key"
+    key.write_bytes(OFFICER._private_key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
+    key.chmod(0o600)
+    until = f"{datetime.now(timezone.utc) + timedelta(days=7):%Y-%m-%d}"
+    more = ("--until", until) if command == "waive" else ()
+    servers = ("--tracking-uri", server.url, "--registry-uri", server.url, "--policy", str(server.policy))
+    arguments = [
+        command,
+        model_uri,
+        "--alias",
+        "champion",
+        *OFFICERS_OPTIONS[command],
+        *more,
+        "--key",
+        str(key),
+        *servers,
+    ]
+    return CliRunner().invoke(program, arguments)

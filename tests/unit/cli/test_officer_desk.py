@@ -157,6 +157,9 @@ def test_the_scope_is_the_promotion_that_was_named(registry: FakeRegistry) -> No
     assert scope_of(desk(registry).before.target) == Scope("credit", ScopeKind.ALIAS, "champion")
     stage = desk(registry, route=Route.STAGE, value="Production")
     assert scope_of(stage.before.target) == Scope("credit", ScopeKind.STAGE, "Production")
+    registry.workspace = "team"
+    assert scope_of(desk(registry).before.target) == Scope("credit", ScopeKind.ALIAS, "champion", "team")
+    registry.workspace = "default"
     into = desk(registry, route=Route.COPY, value="live")
     assert scope_of(into.before.target) == Scope("live", ScopeKind.NAME, "live")
 

@@ -241,14 +241,30 @@ def test_two_waivers_stand_side_by_side() -> None:
 
 def test_an_exemption_counts_for_the_bytes_it_names_only() -> None:
     tags = (signed(exemption("e" * 64, now=NOW)), "rubbish", signed(exemption("f" * 64, now=NOW), TESTER))
-    counting, others = exemptions_in_force(tags, keys=KEYS, model_digest="e" * 64, now=NOW)
+    counting, others = exemptions_in_force(tags, keys=KEYS, model_digest="e" * 64, workspace="default", now=NOW)
     assert [verified.statement.model_digest for verified in counting] == ["e" * 64]
     assert len(others) == 2
-    nothing, why = exemptions_in_force(tags, keys=KEYS, model_digest="d" * 64, now=NOW)
+    nothing, why = exemptions_in_force(tags, keys=KEYS, model_digest="d" * 64, workspace="default", now=NOW)
     assert nothing == ()
     assert "for other bytes" in why[0]
+    elsewhere, why = exemptions_in_force(tags, keys=KEYS, model_digest="e" * 64, workspace="team", now=NOW)
+    assert elsewhere == ()
+    assert "for workspace default" in why[0]
 
 
 def test_a_scope_is_said_in_words() -> None:
     assert str(CHAMPION) == "alias champion of credit"
     assert str(Scope("live", ScopeKind.NAME, "live")) == "the guarded name live"
+    assert str(replace(CHAMPION, workspace="team")) == "alias champion of credit in workspace team"
+
+
+@pytest.mark.parametrize("workspace", [None, "team"])
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_says_its_workspace_and_reads_back_with_it(name: str, workspace: str) -> None:
+    made = STATEMENTS[name]
+    where = (
+        {"workspace": workspace} if isinstance(made, Exemption) else {"scope": replace(made.scope, workspace=workspace)}
+    )
+    statement = replace(made, **where)
+    read = verify_statement(type(statement), signed(statement), keys=KEYS, now=NOW).statement
+    assert read == statement

@@ -101,6 +101,7 @@ def test_two_waivers_may_together_permit_what_neither_does() -> None:
         ({"scope": Scope("credit", ScopeKind.ALIAS, "prod")}, "PG302", "alias prod of credit"),
         ({"scope": Scope("credit", ScopeKind.STAGE, "champion")}, "PG302", "stage champion of credit"),
         ({"scope": Scope("credit", ScopeKind.NAME, "credit")}, "PG302", "guarded name credit"),
+        ({"scope": replace(CHAMPION, workspace="team")}, "PG302", "in workspace team"),
         ({"approved_by": "Ann Author"}, "PG303", "takes two"),
         ({"approved_by": "  ann   AUTHOR "}, "PG303", "takes two"),
         ({"approved_by": "\u0410nn Author"}, "PG303", "takes two"),
@@ -283,6 +284,24 @@ def test_no_personal_data_on_the_card_counts_only_with_a_signed_exemption_of_the
     assert "for other bytes" in " ".join(other.refusal.split())
     by_tester = ruled(NO_PERSONAL_DATA, exemptions=(signed(exemption(DIGEST, now=NOW), TESTER),))
     assert by_tester.reason_codes == ("PG401",)
+
+
+WORKSPACES = ("default", "team", "other")
+
+
+@pytest.mark.parametrize("asked", WORKSPACES)
+@pytest.mark.parametrize("stated", [None, *WORKSPACES])
+def test_every_statement_counts_in_the_workspace_it_names_and_in_no_other(stated: str | None, asked: str) -> None:
+    meant = stated or "default"
+    target, scope = replace(TARGET, workspace=asked), replace(CHAMPION, workspace=stated)
+    assert ruled(FAILING, waived(scope=scope), target=target).allowed is (meant == asked)
+    needed = parse_policy(policy_text(TESTER, more="sign_off: {required: true}"))
+    decision = ruled(PASSING, sign_offs=(agreed(scope=scope),), policy=needed, target=target)
+    assert decision.allowed is (meant == asked)
+    exempt = signed(exemption(DIGEST, now=NOW, workspace=stated))
+    decision = ruled(NO_PERSONAL_DATA, exemptions=(exempt,), target=target)
+    assert decision.allowed is (meant == asked)
+    assert bool(decision.exemptions) is (meant == asked)
 
 
 def test_an_exemption_excuses_no_leak() -> None:
