@@ -20,9 +20,13 @@ class FakeArtifacts:
     artifacts: dict[str, bytes] = field(default_factory=dict)
     inputs: tuple[DatasetInput, ...] = ()
     remote: Mapping[str, Path] = field(default_factory=dict)
+    models: tuple[str, ...] = ("m-1",)
 
     def dataset_inputs(self, model: ResolvedModel) -> tuple[DatasetInput, ...]:
         return self.inputs
+
+    def logged_models(self, model: ResolvedModel) -> tuple[str, ...]:
+        return self.models
 
     def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:
         return self.artifacts.get(path)

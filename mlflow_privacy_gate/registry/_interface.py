@@ -38,6 +38,9 @@ class Registry(Protocol):
     def dataset_inputs(self, model: ResolvedModel) -> tuple[DatasetInput, ...]:
         """List the dataset inputs of the model's run; empty where there is no run."""
 
+    def logged_models(self, model: ResolvedModel) -> tuple[str, ...]:
+        """List the ids of the models that the model's run logged, sorted; empty where there is no run."""
+
     def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:
         """Read one artifact of the model's run (or of the logged model), or None where there is none."""
 

@@ -78,6 +78,14 @@ class MlflowRegistry:
         run = self._ask(lambda: self.client.get_run(run_id))
         return tuple(_dataset_input(given) for given in (run.inputs.dataset_inputs if run.inputs else ()))
 
+    def logged_models(self, model: ResolvedModel) -> tuple[str, ...]:
+        """List the ids of the models that the model's run logged, sorted; empty where there is no run."""
+        run_id = model.run_id
+        if run_id is None:
+            return ()
+        run = self._ask(lambda: self.client.get_run(run_id))
+        return tuple(sorted({given.model_id for given in (run.outputs.model_outputs if run.outputs else ())}))
+
     def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:
         """Read one artifact of the model's run, else of the logged model; None where neither has it."""
         run_id, model_id = model.run_id, model.model_id

@@ -86,6 +86,9 @@ class LoggedArtifacts(Protocol):
     def dataset_inputs(self, model: ResolvedModel) -> tuple[DatasetInput, ...]:
         """List the dataset inputs of the model's run."""
 
+    def logged_models(self, model: ResolvedModel) -> tuple[str, ...]:
+        """List the ids of the models that the model's run logged."""
+
     def read_artifact(self, model: ResolvedModel, path: str) -> bytes | None:
         """Read one artifact of the model's run, or None where there is none."""
 

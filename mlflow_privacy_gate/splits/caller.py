@@ -21,7 +21,7 @@ from mlflow_privacy_gate.splits.manifest_source import (
     used_for_tuning,
 )
 from mlflow_privacy_gate.splits.readers import readings
-from mlflow_privacy_gate.splits.run_record import contradiction
+from mlflow_privacy_gate.splits.run_record import another_number
 from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.tables import as_frame
 from mlflow_privacy_gate.splits.target import target_column
@@ -92,7 +92,7 @@ class CallerSource:
         against = [
             words
             for role, side in (("members", members), ("non-members", non_members))
-            if (words := contradiction(inputs, role=role, rows=len(side.frame)))
+            if (words := another_number(inputs, model, role=role, rows=len(side.frame)))
         ]
         return Splits(
             members,

@@ -17,6 +17,7 @@ from mlflow_privacy_gate.splits.columns import Kind, column_kinds, conform, kind
 from mlflow_privacy_gate.splits.contexts import MEMBERS, NON_MEMBERS, TUNING, choose, normalised
 from mlflow_privacy_gate.splits.mlflow_record import mlflow_digest
 from mlflow_privacy_gate.splits.readers import readings
+from mlflow_privacy_gate.splits.run_record import of_model, refuse_unowned
 from mlflow_privacy_gate.splits.tables import as_frame
 from mlflow_privacy_gate.splits.target import target_column
 from mlflow_privacy_gate.vocabulary import ReasonCode, SplitOrigin
@@ -48,11 +49,14 @@ class DatasetInputsSource:
         A row count or a digest of MLflow's other than the recorded one makes ``as_logged`` False. That digest also changes with the index,
         the types and the order of rows; but rows that cannot be shown to be the logged ones may be any rows, and must not pass.
         """
-        inputs = _of_model(self._access.artifacts.dataset_inputs(model), model)
+        inputs = of_model(self._access.artifacts.dataset_inputs(model), model)
         if not inputs:
             return None
         training, members_notes = choose(inputs, MEMBERS, role="members")
         testing, non_members_notes = choose(inputs, NON_MEMBERS, role="non-members")
+        for chosen in (training, testing):
+            if chosen.model_id is None:
+                refuse_unowned(self._access.artifacts, model, what=f"dataset {chosen.name!r}")
         sides = [self._load(training, "members"), self._load(testing, "non-members")]
         members, non_members = (side.split for side in sides)
         shared = [name for name in members.frame.columns if name in non_members.frame.columns]
@@ -98,12 +102,6 @@ class DatasetInputsSource:
             raise SplitsUnavailable(
                 f"{role}: dataset {recorded.name!r} holds features only, no label column; {_WAY_OUT}"
             )
-
-
-def _of_model(inputs: tuple[DatasetInput, ...], model: ResolvedModel) -> tuple[DatasetInput, ...]:
-    """Return the datasets tied to this model; where none is, those tied to no model."""
-    tied = tuple(one for one in inputs if one.model_id is not None and one.model_id == model.model_id)
-    return tied or tuple(one for one in inputs if one.model_id is None)
 
 
 def _uri(recorded: DatasetInput, role: str) -> str:

@@ -12,6 +12,7 @@ import pandas as pd
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.evidence.rowset import rowset_digest, shared_rows
 from mlflow_privacy_gate.splits.columns import column_kinds
+from mlflow_privacy_gate.splits.contexts import MEMBERS, NON_MEMBERS
 from mlflow_privacy_gate.splits.locations import local_path, objection
 from mlflow_privacy_gate.splits.manifest import SCHEMA, LoggedSplit, SplitManifest
 from mlflow_privacy_gate.splits.recording import Recording, recording_for, with_mlflow_record
@@ -78,7 +79,8 @@ def log_splits(
     Raises
     ------
     UsageError
-        Where the sides cannot be meant (other columns, no rows, the same rows twice) or could not be loaded again.
+        Where the sides cannot be meant (other columns, no rows, the same rows twice), could not be loaded again, or are others than
+        the run records for this model already: a check could not tell which of them it was trained on.
     CouldNotLook
         Where the tracking server does not answer.
     """
@@ -89,24 +91,12 @@ def log_splits(
         raise UsageError("training_seed: there is no training_function that it would be the seed of")
     named = named_models(reference_models, rows=sum(map(len, frames.values()))) if reference_models else ()
     with recording_for(run_id, model_id) as recording:
-        located = {side: source or _stored(side, recording) for side, source in sources.items()}
-        sides = {side: _logged(frame, located[side]) for side, frame in frames.items()}
-        if sides["members"].digest == sides["non_members"].digest:
-            raise UsageError(
-                "members and non_members hold the same rows; non-members are rows the model was not trained on"
-            )
-        for side in (side for side, source in sources.items() if source is None):
-            recording.store_frame(f"{side}.parquet", frames[side])
-        inputs = {
-            side: recording.dataset_input(frame, name=side, source=located[side], context=_CONTEXTS[side])
-            for side, frame in frames.items()
-        }
-        recording.record_inputs(list(inputs.values()))
+        logged = _recorded(frames, sources, recording)
         manifest = SplitManifest(
             schema=SCHEMA,
             target=target,
-            members=with_mlflow_record(sides["members"], inputs["members"]),
-            non_members=with_mlflow_record(sides["non_members"], inputs["non_members"]),
+            members=logged["members"],
+            non_members=logged["non_members"],
             group=group,
             model_id=recording.model_id,
             training_function=function,
@@ -116,6 +106,28 @@ def log_splits(
         # Last, so that a manifest is only ever found beside everything that it names.
         recording.store_text("splits.json", manifest.to_json())
     return manifest
+
+
+def _recorded(
+    frames: Mapping[str, pd.DataFrame], sources: Mapping[str, str | None], recording: Recording
+) -> dict[str, LoggedSplit]:
+    """Store the rows that have no source and record both sides as dataset inputs of the run; nothing is written where that cannot be."""
+    located = {side: source or _stored(side, recording) for side, source in sources.items()}
+    sides = {side: _logged(frame, located[side]) for side, frame in frames.items()}
+    if sides["members"].digest == sides["non_members"].digest:
+        raise UsageError(
+            "members and non_members hold the same rows; non-members are rows the model was not trained on"
+        )
+    inputs = {
+        side: recording.dataset_input(frame, name=side, source=located[side], context=_CONTEXTS[side])
+        for side, frame in frames.items()
+    }
+    for side, ranks in (("members", MEMBERS), ("non_members", NON_MEMBERS)):
+        recording.refuse_others(inputs[side], ranks, side=side)
+    for side in (side for side, source in sources.items() if source is None):
+        recording.store_frame(f"{side}.parquet", frames[side])
+    recording.record_inputs(list(inputs.values()))
+    return {side: with_mlflow_record(sides[side], inputs[side]) for side in sides}
 
 
 def _with_masks(

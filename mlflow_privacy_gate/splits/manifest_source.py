@@ -12,10 +12,10 @@ from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.contexts import TUNING, normalised
 from mlflow_privacy_gate.splits.loading import LoadedSide, load_logged
 from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of, manifest_sha256
-from mlflow_privacy_gate.splits.run_record import contradiction
+from mlflow_privacy_gate.splits.run_record import contradiction, refuse_unowned
 from mlflow_privacy_gate.splits.stated_training import stated_function
 from mlflow_privacy_gate.splits.target import target_column
-from mlflow_privacy_gate.vocabulary import SplitOrigin
+from mlflow_privacy_gate.vocabulary import ReasonCode, SplitOrigin
 
 
 class ManifestSource:
@@ -60,17 +60,20 @@ class ManifestSource:
 
 
 def read_manifest(artifacts: LoggedArtifacts, model: ResolvedModel) -> tuple[SplitManifest, str] | None:
-    """Return the model's manifest and its sha256, or None; SplitsUnavailable where it is another model's or unreadable."""
+    """Return the model's manifest and its sha256, or None; SplitsUnavailable where it is another model's, nobody's or unreadable."""
     for folder in dict.fromkeys((folder_of(model.model_id), folder_of(None))):
         path = f"{folder}/splits.json"
         text = artifacts.read_artifact(model, path)
         if text is None:
             continue
         manifest = SplitManifest.from_json(text, where=path)
-        if manifest.model_id is not None and model.model_id is not None and manifest.model_id != model.model_id:
+        if manifest.model_id is None:
+            refuse_unowned(artifacts, model, what=path)
+        elif manifest.model_id != model.model_id:
             raise SplitsUnavailable(
-                f"{path} of run {model.run_id} is for model {manifest.model_id}, not for {model.model_id}; log this model's "
-                f"splits with `log_splits(…, run_id={model.run_id!r}, model_id={model.model_id!r})`, or hand them in"
+                f"{path} of run {model.run_id} is for model {manifest.model_id}, not for {model.model_id or model.uri}; log this model's "
+                f"splits with `log_splits(…, run_id={model.run_id!r}, model_id={model.model_id!r})`",
+                code=ReasonCode.PG104,
             )
         return manifest, manifest_sha256(text)
     return None
@@ -109,7 +112,7 @@ def as_logged(
         for role, loaded, logged in sides
         for difference in (
             loaded.difference,
-            contradiction(inputs, role=role, rows=logged.rows, mlflow_digest=logged.mlflow_digest),
+            contradiction(inputs, model, role=role, rows=logged.rows, mlflow_digest=logged.mlflow_digest),
         )
         if difference
     ]

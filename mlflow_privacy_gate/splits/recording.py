@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from mlflow_privacy_gate.errors import CouldNotLook, SplitsUnavailable, UsageError
+from mlflow_privacy_gate.evidence.subject import DatasetInput as RecordedInput
+from mlflow_privacy_gate.splits.contexts import described, normalised, others, preferred
 from mlflow_privacy_gate.splits.manifest import LoggedSplit, SplitManifest, folder_of
 from mlflow_privacy_gate.splits.mlflow_record import mlflow_record
 from mlflow_privacy_gate.vocabulary import DATASET_MODEL_TAG, MANIFEST_ARTIFACT
@@ -26,9 +28,14 @@ class Recording:
     """One run that splits are being recorded for; ``model_id`` None = no model was logged yet. ``folder`` is an artifact path."""
 
     client: MlflowClient
-    run_id: str
+    run: Run
     model_id: str | None
     folder: str
+
+    @property
+    def run_id(self) -> str:
+        """The run's id."""
+        return str(self.run.info.run_id)
 
     def store_frame(self, name: str, frame: pd.DataFrame) -> None:
         """Store rows as parquet in the run's artifacts."""
@@ -43,6 +50,22 @@ class Recording:
             file = Path(scratch) / name
             file.write_bytes(text)
             self.client.log_artifact(self.run_id, str(file), self.folder)
+
+    def refuse_others(self, one_input: DatasetInput, ranks: Mapping[str, int], *, side: str) -> None:
+        """Refuse to record a side beside a different one that the run records for this model; UsageError names it.
+
+        MLflow never takes a dataset input back, and a check could not tell which of the two the model was trained on.
+        """
+        digest = one_input.dataset.digest
+        recorded = tuple(_as_recorded(one) for one in self.run.inputs.dataset_inputs) if self.run.inputs else ()
+        mine = [one for one in recorded if one.model_id in {None, self.model_id}]
+        loadable = [one for one in preferred(mine, ranks) if one.source_type != "code"]
+        rivals = [one for one in others(loadable, digest=digest, rows=None) if ranks[normalised(one.context)] == 0]
+        if rivals:
+            raise UsageError(
+                f"{side}: run {self.run_id} already records other rows ({described(rivals)}), and a check could not tell which the "
+                "model was trained on; log the model and its splits in a run of their own"
+            )
 
     def record_inputs(self, inputs: Sequence[DatasetInput]) -> None:
         """Record dataset inputs on the run."""
@@ -69,7 +92,7 @@ def recording_for(run_id: str | None, model_id: str | None) -> Iterator[Recordin
     try:
         run = _run(client, run_id)
         model = model_id or _only_model(run)
-        yield Recording(client, run.info.run_id, model, _folder(client, run.info.run_id, model))
+        yield Recording(client, run, model, _folder(client, run.info.run_id, model))
     except MlflowException as exc:
         if exc.error_code in {"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"}:
             raise UsageError(f"MLflow refused the splits: {exc.message}") from exc
@@ -119,4 +142,16 @@ def with_mlflow_record(logged: LoggedSplit, recorded: DatasetInput) -> LoggedSpl
     """Return a logged side with the name and digest that MLflow knows it by."""
     return LoggedSplit(
         logged.source, logged.rows, logged.digest, logged.columns, recorded.dataset.name, recorded.dataset.digest
+    )
+
+
+def _as_recorded(given: DatasetInput) -> RecordedInput:
+    tags, dataset = {tag.key: tag.value for tag in given.tags}, given.dataset
+    return RecordedInput(
+        dataset.name,
+        dataset.digest,
+        tags.get("mlflow.data.context"),
+        dataset.source_type,
+        dataset.source,
+        model_id=tags.get(DATASET_MODEL_TAG),
     )

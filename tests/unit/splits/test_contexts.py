@@ -7,6 +7,7 @@ from split_fakes import recorded
 
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.splits.contexts import MEMBERS, NON_MEMBERS, choose
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 
 @pytest.mark.parametrize("context", ["training", "train", "Train", " TRAINING "])
@@ -31,17 +32,39 @@ def test_non_members_are_test_then_holdout_then_evaluation_then_validation(conte
     assert repr(contexts[taken]) in notes[-1]
 
 
-def test_two_candidates_of_one_rank_are_asked_about_and_never_guessed() -> None:
-    inputs = [recorded("a", "test", uri="a.csv"), recorded("b", "testing", uri="b.csv")]
-    with pytest.raises(SplitsUnavailable, match=r"2 datasets.*'a'.*'b'.*--non-members"):
+def test_two_candidates_of_one_rank_are_never_guessed_between() -> None:
+    inputs = [recorded("a", "test", uri="a.csv", digest="aa"), recorded("b", "testing", uri="b.csv", digest="bb")]
+    with pytest.raises(SplitsUnavailable, match=r"2 datasets.*'a'.*'b'.*a run of their own") as refused:
         choose(inputs, NON_MEMBERS, role="non-members")
+    assert refused.value.code is ReasonCode.PG104
+
+
+def test_one_dataset_under_two_names_is_no_question() -> None:
+    inputs = [recorded("a", "test", uri="a.csv"), recorded("b", "testing", uri="b.csv")]
+    assert choose(inputs, NON_MEMBERS, role="non-members")[0].name == "a"
+
+
+def test_a_dataset_of_a_later_context_is_named_as_not_tested() -> None:
+    inputs = [recorded("a", "test", uri="a.csv", digest="aa"), recorded("b", "holdout", uri="b.csv", digest="bb")]
+    _, notes = choose(inputs, NON_MEMBERS, role="non-members")
+    assert "not tested" in notes[-1]
+    assert "'b'" in notes[-1]
 
 
 def test_a_loadable_dataset_is_taken_over_autologged_code_of_the_same_rank_and_that_is_said() -> None:
-    inputs = [recorded("auto", "train"), recorded("mine", "training", uri="a.csv")]
+    inputs = [recorded("auto", "train", digest="aa"), recorded("mine", "training", uri="a.csv", rows=9)]
     chosen, notes = choose(inputs, MEMBERS, role="members")
     assert chosen.name == "mine"
-    assert "'auto'" in notes[0]
+    assert "'auto'" in notes[-1]
+
+
+def test_autologged_code_of_another_number_of_rows_is_not_passed_over() -> None:
+    auto = recorded("auto", "train", digest="aa", rows=30)
+    mine = recorded("mine", "training", uri="a.csv", rows=9)
+    with pytest.raises(SplitsUnavailable, match=r"'auto'.*'mine'"):
+        choose([auto, mine], MEMBERS, role="members")
+    another_fit = recorded("auto", "train", digest="cc", rows=9)
+    assert choose([auto, another_fit, mine], MEMBERS, role="members")[0].name == "mine"
 
 
 @pytest.mark.parametrize("context", [None, "", "production"])

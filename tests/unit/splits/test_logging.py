@@ -168,6 +168,17 @@ def test_logging_again_for_the_same_model_replaces_the_manifest(mlflow_home: Mlf
     assert "splits.json" in files(mlflow_home)
 
 
+def test_other_rows_are_not_logged_beside_the_first_for_one_model(mlflow_home: MlflowHome) -> None:
+    with mlflow.start_run() as run:
+        model_id = logged_model(run.info.run_id)
+        log()
+        before = str(mlflow.get_run(run.info.run_id).inputs)
+        with pytest.raises(UsageError, match=r"members: run .* already records other rows.*a run of their own"):
+            privacy_gate.log_splits(MEMBERS.head(20), NON_MEMBERS, target="default", store_rows=True)
+    assert str(mlflow.get_run(run.info.run_id).inputs) == before
+    assert found(run.info.run_id, model_id).as_logged is True
+
+
 def test_arrow_tables_and_whatever_gives_arrow_are_taken(mlflow_home: MlflowHome) -> None:
     class LikePolars:
         def __init__(self, frame: pd.DataFrame) -> None:

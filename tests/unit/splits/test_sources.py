@@ -54,6 +54,8 @@ class Home:
 
     def log_manifest(self, path: str = MANIFEST_ARTIFACT, **changes: Any) -> SplitManifest:
         manifest = self.manifest(**changes)
+        if not self.run.inputs:
+            self.log_inputs()
         self.run.artifacts[path] = manifest.to_json()
         return manifest
 
@@ -152,7 +154,7 @@ def test_each_model_of_a_run_has_its_own_manifest(home: Home) -> None:
 def test_non_members_that_the_run_also_records_for_validation_were_used_for_tuning(home: Home) -> None:
     home.log_manifest()
     assert home.find().used_for_tuning is None
-    home.run.inputs = (recorded("early_stopping", "Validation", digest=mlflow_digest(home.non_members)),)
+    home.run.inputs += (recorded("early_stopping", "Validation", digest=mlflow_digest(home.non_members)),)
     assert home.find().used_for_tuning is True
 
 
@@ -228,6 +230,85 @@ def test_two_training_sets_in_one_run_are_asked_about(home: Home) -> None:
     home.run.inputs += (recorded("second", "train", uri="x.csv"),)
     with pytest.raises(SplitsUnavailable, match="2 datasets that may be the members"):
         home.find(target="y")
+
+
+class LaterPair:
+    """An easier pair that the run's owner adds under our model tag when the model was trained and its splits were recorded."""
+
+    def __init__(self, home: Home, folder: Path) -> None:
+        self.home = home
+        home.log_inputs()
+        first = home.run.inputs
+        home.members, home.non_members = table(30), table(20)
+        home.train, home.test = folder / "later_train.csv", folder / "later_test.csv"
+        home.members.to_csv(home.train, index=False)
+        home.non_members.to_csv(home.test, index=False)
+        home.log_inputs(train={"model_id": "m-1"}, test={"model_id": "m-1"})
+        home.run.inputs = (*first, *home.run.inputs)
+
+
+@pytest.fixture
+def later(home: Home, tmp_path: Path) -> Home:
+    return LaterPair(home, tmp_path).home
+
+
+def test_a_pair_that_was_added_under_the_models_tag_is_not_taken_over_the_first(later: Home) -> None:
+    with pytest.raises(SplitsUnavailable, match=r"'train'.*'train'.*MLflow does not say when") as refused:
+        later.find(target="y")
+    assert refused.value.code is ReasonCode.PG104
+
+
+def test_a_manifest_of_a_pair_that_was_added_is_not_as_logged(later: Home) -> None:
+    later.log_manifest(model_id="m-1")
+    splits = later.find()
+    assert splits.as_logged is False
+    assert (splits.as_logged_note or "").count("datasets that may be the") == 2
+
+
+def test_a_pair_that_was_added_does_not_speak_for_a_callers_rows(later: Home) -> None:
+    splits = later.find(members=later.members, non_members=later.non_members, target="y")
+    assert splits.as_logged is False
+    assert (splits.as_logged_note or "").count("datasets that may be the") == 2
+
+
+def test_datasets_of_another_model_are_no_rivals(later: Home) -> None:
+    later.run.inputs = tuple(one if one.model_id else replace(one, model_id="m-other") for one in later.run.inputs)
+    later.log_manifest(model_id="m-1")
+    assert later.find().as_logged is True
+
+
+def test_a_manifest_without_a_dataset_of_the_run_behind_it_is_not_as_logged(home: Home) -> None:
+    home.log_manifest()
+    home.run.inputs = ()
+    splits = home.find()
+    assert splits.as_logged is False
+    assert "the run records none of digest" in (splits.as_logged_note or "")
+
+
+@pytest.mark.parametrize("models", [("m-0", "m-1"), ("m-0",), ()])
+@pytest.mark.parametrize("how", ["manifest", "dataset inputs", "caller"])
+def test_splits_that_name_no_model_are_not_believed_of_one_among_several(
+    home: Home, models: tuple[str, ...], how: str
+) -> None:
+    home.run.models = models
+    options: dict[str, Any] = {}
+    if how == "dataset inputs":
+        home.log_inputs()
+    else:
+        home.log_manifest()
+    if how == "caller":
+        options = {"members": home.members, "non_members": home.non_members}
+    with pytest.raises(SplitsUnavailable, match=r"does not say of which model.*log_splits.*model_id='m-1'") as refused:
+        home.find(target="y", **options)
+    assert refused.value.code is ReasonCode.PG104
+
+
+@pytest.mark.parametrize("model_id", [None, "m-2"])
+def test_a_manifest_is_believed_of_the_model_it_names_alone(home: Home, model_id: str | None) -> None:
+    home.log_manifest(model_id="m-1")
+    with pytest.raises(SplitsUnavailable, match="is for model m-1, not for") as refused:
+        home.find(model=replace(MODEL, model_id=model_id))
+    assert refused.value.code is ReasonCode.PG104
 
 
 def test_a_validation_set_as_the_only_held_out_rows_was_used_for_tuning_by_its_name(home: Home) -> None:
