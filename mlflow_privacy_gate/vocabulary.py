@@ -177,9 +177,9 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
             "the non-members were used for tuning", Effect.WARN, "keep a split that tuning never saw"
         ),
         ReasonCode.PG108: Reason(
-            "an earlier test of these bytes on other splits failed",
+            "an earlier test of these bytes failed, on other splits or under a stricter claim",
             Effect.INCONCLUSIVE,
-            "test on the splits that failed, or have a privacy officer sign a statement that names that test",
+            "test on the splits that failed, with its rows and its claims, or have a privacy officer sign a waiver that names that test",
         ),
         ReasonCode.PG109: Reason(
             "the positive control was not caught",
@@ -189,7 +189,7 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ReasonCode.PG201: Reason(
             "attack AUC over the margin",
             Effect.FAIL,
-            "retrain so that it memorises less and check the new version; until then the model is personal data",
+            "retrain so that it memorises less and check the new version; until then treat the model as personal data",
         ),
         ReasonCode.PG202: Reason(
             "TPR at low FPR over its limit", Effect.FAIL, "find and protect the exposed rows, retrain and check again"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from markupsafe import Markup
 
@@ -17,10 +18,10 @@ from mlflow_privacy_gate.evidence.facts import DifferentialPrivacyClaim
 from mlflow_privacy_gate.stats.differential_privacy import tpr_ceiling
 
 _WIDTH = 640
-_DASHES = ("", "9 4", "2 3", "10 3 2 3", "14 4 4 4", "5 5")
+_DASHES = ("", "9 4", "2 3", "10 3 2 3", "18 5", "3 7")
 _SHADES = (INK, "#3d3d3d", "#5c5c5c", INK, "#3d3d3d", "#5c5c5c")
 _CHANCE_DASH = "1 4"
-_CEILING_DASH = "18 3 3 3"
+_CEILING_SHADE, _CEILING_WIDTH = "#b5b5b5", 5.0  # a broad pale band: no dash of a curve looks like it
 _CEILING_POINTS = 120
 
 
@@ -41,12 +42,14 @@ def roc_plot(curves: Sequence[AttackCurves], *, claim: DifferentialPrivacyClaim 
         path(_steps(roc, frame), colour=shade, dash=dash)
         for (_, roc), dash, shade in zip(drawn, _DASHES, _SHADES, strict=False)
     ]
-    names = [(attack, dash, shade) for (attack, _), dash, shade in zip(drawn, _DASHES, _SHADES, strict=False)]
-    names.append(("chance", _CHANCE_DASH, FAINT))
+    names = [_Key(attack, dash, shade) for (attack, _), dash, shade in zip(drawn, _DASHES, _SHADES, strict=False)]
+    names.append(_Key("chance", _CHANCE_DASH, FAINT))
     above = ""
     if claim is not None:
-        elements.append(path(_ceiling(claim, frame), colour=INK, dash=_CEILING_DASH))
-        names.append((f"most that epsilon {numbers.exact(claim.epsilon)} allows", _CEILING_DASH, INK))
+        elements.insert(0, path(_ceiling(claim, frame), colour=_CEILING_SHADE, width=_CEILING_WIDTH))
+        names.append(
+            _Key(f"most that epsilon {numbers.exact(claim.epsilon)} allows", "", _CEILING_SHADE, _CEILING_WIDTH)
+        )
         above = " No curve of a model whose claim of differential privacy holds rises above the claim's line, but for chance."
     elements += _line_legend(names, frame.bottom + 58)
     return drawing(
@@ -94,12 +97,22 @@ def _steps(roc: RocCurve, frame: Frame) -> str:
     return f"M{places[0][0]:.1f} {places[0][1]:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in places[1:])
 
 
-def _line_legend(entries: Sequence[tuple[str, str, str]], y: float) -> list[Markup]:
+@dataclass(frozen=True)
+class _Key:
+    """One entry of a legend: its words and the line they belong to."""
+
+    words: str
+    dash: str
+    shade: str
+    width: float = 2.0
+
+
+def _line_legend(entries: Sequence[_Key], y: float) -> list[Markup]:
     elements, column = [], (_WIDTH - 84) / 3
-    for position, (words, dash, shade) in enumerate(entries):
+    for position, key in enumerate(entries):
         left, top = 64 + (position % 3) * column, y + (position // 3) * 18
-        elements += [line((left, top - 4), (left + 36, top - 4), colour=shade, width=2, dash=dash)]
-        elements += [text((left + 44, top), words)]
+        elements += [line((left, top - 4), (left + 36, top - 4), colour=key.shade, width=key.width, dash=key.dash)]
+        elements += [text((left + 44, top), key.words)]
     return elements
 
 
@@ -144,14 +157,21 @@ def _hatching(name: str) -> Markup:
 
 def _share_axis(frame: Frame, top: float) -> list[Markup]:
     elements = [line((frame.left, frame.bottom), (frame.right, frame.bottom), colour=INK)]
-    for share in (0.0, top / 2, top):
+    for share in _round_shares(top):
         y = frame.y(share)
         elements += [
             line((frame.left, y), (frame.right, y)),
-            text((frame.left - 8, y + 4), f"{share:.3f}", anchor="end"),
+            text((frame.left - 8, y + 4), numbers.exact(share), anchor="end"),
         ]
     elements.append(sideways((14, frame.top + frame.height / 2), "share of the side's rows"))
     return elements
+
+
+def _round_shares(top: float) -> list[float]:
+    """Give three to six round shares from 0 up to ``top``."""
+    magnitude = 10.0 ** math.floor(math.log10(top))
+    step = next(magnitude * factor for factor in (0.2, 0.25, 0.5, 1, 2) if top / (magnitude * factor) < 6)
+    return [float(f"{number * step:.12g}") for number in range(math.floor(top / step + 1e-9) + 1)]
 
 
 def _score_axis(frame: Frame, edges: Sequence[float]) -> list[Markup]:

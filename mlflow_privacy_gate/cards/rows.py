@@ -14,6 +14,7 @@ from mlflow_privacy_gate.vocabulary import ATTACKS, REASONS, Effect, Finding, Ou
 
 TPR_PREFIX = "tpr_at_fpr_"
 NOT_MEASURED = "not measured"
+NOT_JUDGED = "could not judge"
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class SubgroupRow:
 
 _EFFECT_WORDS = {
     Effect.WARN: "warning",
-    Effect.INCONCLUSIVE: "could not judge",
+    Effect.INCONCLUSIVE: NOT_JUDGED,
     Effect.BROKEN: "the test is broken",
     Effect.FAIL: "fail",
     Effect.REFUSE: "refused at the gate",
@@ -114,10 +115,10 @@ def attack_rows(evidence: Evidence, verdict: Verdict) -> tuple[AttackRow, ...]:
 
 
 def _attack_row(attack: AttackFacts, evidence: Evidence, verdict: Verdict) -> AttackRow:
-    auc = attack.metric("auc") or Metric("auc", None)
+    auc = attack.auc or Metric("auc", None)
     gating = attack.id in evidence.gating or attack.id == verdict.attack
     words = ATTACKS.get(attack.id)
-    measured = auc.value is not None
+    ruling = _ruling(attack.id, verdict, measured=auc.value is not None)
     notes = (*attack.notes, *((auc.note,) if auc.note else ()), *_counted_out(attack))
     return AttackRow(
         name=attack.id,
@@ -128,14 +129,20 @@ def _attack_row(attack: AttackFacts, evidence: Evidence, verdict: Verdict) -> At
         interval=numbers.interval(auc.ci_low, auc.ci_high) or NOT_MEASURED,
         margin=numbers.exact(verdict.margin),
         headroom=numbers.headroom(verdict.margin, auc.value) if auc.value is not None else NOT_MEASURED,
-        result=severity_word(auc.value, verdict.margin) if auc.value is not None else NOT_MEASURED,
-        ruling=_ruling(attack.id, verdict, measured=measured) if gating else "reported only",
+        result=_result(auc.value, verdict, ruling),
+        ruling=ruling if gating else "reported only",
         gating=gating,
         value=auc.value,
         low=auc.ci_low,
         high=auc.ci_high,
         notes=notes,
     )
+
+
+def _result(auc: float | None, verdict: Verdict, ruling: str) -> str:
+    if auc is None:
+        return NOT_MEASURED
+    return ruling if ruling == NOT_JUDGED else severity_word(auc, verdict.margin)
 
 
 def _counted_out(attack: AttackFacts) -> tuple[str, ...]:
@@ -145,10 +152,10 @@ def _counted_out(attack: AttackFacts) -> tuple[str, ...]:
 def _ruling(attack: str, verdict: Verdict, *, measured: bool) -> str:
     concerning = [f for f in verdict.findings if f.attack in (None, attack)]
     if verdict.outcome is Outcome.INCONCLUSIVE or not measured:
-        return "could not judge"
+        return NOT_JUDGED
     if any(f.code is ReasonCode.PG201 and f.attack == attack and f.effect is Effect.FAIL for f in concerning):
         return "fail"
-    return "could not judge" if any(f.effect in _UNDECIDED for f in concerning) else "pass"
+    return NOT_JUDGED if any(f.effect in _UNDECIDED for f in concerning) else "pass"
 
 
 def tail_names(evidence: Evidence) -> tuple[str, ...]:
@@ -211,14 +218,15 @@ def subgroup_rows(subgroups: Iterable[SubgroupFacts]) -> tuple[SubgroupRow, ...]
 def _subgroup_row(group: SubgroupFacts, members: str, non_members: str) -> SubgroupRow:
     small = min(group.rows_members, group.rows_non_members) < SMALLEST_CELL
     judged = group.auc is not None and group.note is None and not small
+    missing = NOT_MEASURED if judged else "not shown"
     return SubgroupRow(
         column=group.column,
         group=group.group,
         rows_members=members,
         rows_non_members=non_members,
         auc=numbers.plain(group.auc) if judged and group.auc is not None else group.note or "too small",
-        interval=(numbers.interval(group.ci_low, group.ci_high) if judged else None) or "not shown",
-        holm_p=numbers.p_value(group.holm_p) if judged and group.holm_p is not None else "not shown",
-        tpr=numbers.plain(group.tpr) if judged and group.tpr is not None else "not shown",
-        tpr_holm_p=numbers.p_value(group.tpr_holm_p) if judged and group.tpr_holm_p is not None else "not shown",
+        interval=(numbers.interval(group.ci_low, group.ci_high) if judged else None) or missing,
+        holm_p=numbers.p_value(group.holm_p) if judged and group.holm_p is not None else missing,
+        tpr=numbers.plain(group.tpr) if judged and group.tpr is not None else missing,
+        tpr_holm_p=numbers.p_value(group.tpr_holm_p) if judged and group.tpr_holm_p is not None else missing,
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from mlflow_privacy_gate.cards import numbers
-from mlflow_privacy_gate.cards.particulars import Mitigation, Particulars
-from mlflow_privacy_gate.cards.rows import NOT_MEASURED, FieldRow
+from mlflow_privacy_gate.cards.mitigations import WITHIN, MitigationRow
+from mlflow_privacy_gate.cards.particulars import Particulars
+from mlflow_privacy_gate.cards.rows import NOT_JUDGED, NOT_MEASURED, FieldRow
 from mlflow_privacy_gate.evidence.facts import DataFacts, Evidence, ValidityFacts
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import Effect, Membership, Outcome, ReasonCode, SplitOrigin
+from mlflow_privacy_gate.vocabulary import Effect, Membership, Outcome, ReasonCode, SplitOrigin, severity_word
 
 _ORIGINS = {
     SplitOrigin.MANIFEST: "the manifest that the training run logged (log_splits)",
@@ -27,18 +28,37 @@ def in_short(verdict: Verdict) -> tuple[str, ...]:
     """Say in words without statistics what was found."""
     if verdict.attack_auc is None:
         return (_opening(verdict), "No attack that decides could be measured.")
-    pairs = round(verdict.attack_auc * 100)
     picture = (
         f"Shown one row the model was trained on and one it was not, the strongest attack ({verdict.attack}) picks the training row in "
-        f"about {pairs} of 100 such pairs; a coin would pick it in 50."
+        f"{_of_100(verdict.attack_auc)} such pairs; a coin would pick it in 50."
     )
-    return (_opening(verdict), picture)
+    doubt = (
+        (" As the test could not decide, do not rely on this number.",)
+        if verdict.outcome is Outcome.INCONCLUSIVE
+        else ()
+    )
+    return (_opening(verdict), "".join((picture, *doubt)))
 
 
-def next_steps(verdict: Verdict, outcome: Outcome, helpful: tuple[FieldRow, ...]) -> tuple[str, ...]:
+def severity(verdict: Verdict) -> str:
+    """Give the word for the attack AUC; a test that could not decide has none, since its number may mean nothing."""
+    if verdict.attack_auc is None:
+        return NOT_MEASURED
+    if verdict.outcome is Outcome.INCONCLUSIVE:
+        return NOT_JUDGED
+    return severity_word(verdict.attack_auc, verdict.margin)
+
+
+def _of_100(auc: float) -> str:
+    if auc < 1 and round(auc * 100) == 100:
+        return "more than 99 of 100"
+    return f"about {round(auc * 100)} of 100" if auc < 1 else "all"
+
+
+def next_steps(verdict: Verdict, outcome: Outcome, tried: tuple[MitigationRow, ...]) -> tuple[str, ...]:
     """Say in words without statistics what to do now; ``outcome`` is ``waived`` where a waiver is in force.
 
-    ``helpful``: what was measured to help, best first.
+    ``tried``: the mitigations that were measured, best first.
     """
     if outcome is Outcome.PASS:
         return (
@@ -54,9 +74,16 @@ def next_steps(verdict: Verdict, outcome: Outcome, helpful: tuple[FieldRow, ...]
     return (
         opening,
         *(f"{remedy[:1].upper()}{remedy[1:]}." for remedy in remedies),
-        *(f"Of what was tried on this model, this helped most: {best.label} ({best.text})." for best in helpful[:1]),
+        *(_best_of(best) for best in tried[:1]),
         "Handle every copy of the model like the personal data it was trained on, until a version of it passes.",
     )
+
+
+def _best_of(best: MitigationRow) -> str:
+    if not best.helps:
+        return "Nothing that was tried on this model made it harder to tell who was in the training data; see the mitigations."
+    enough = "" if best.effect == WITHIN else " It is not enough by itself."
+    return f"Of what was tried on this model, this helped most: {best.description} ({best.text}).{enough}"
 
 
 def _opening(verdict: Verdict) -> str:
@@ -239,21 +266,6 @@ def power(evidence: Evidence) -> str:
     return (
         f"With {numbers.count(min(used))} rows a side this test would miss a leak below AUC {numbers.plain(detectable)} "
         f"more often than one time in five."
-    )
-
-
-def mitigations(extra: Particulars) -> tuple[FieldRow, ...]:
-    """What was measured to help, in the order it was found in: best first."""
-    return tuple(FieldRow(measured.description, mitigation_words(measured)) for measured in extra.mitigations)
-
-
-def mitigation_words(measured: Mitigation) -> str:
-    """Print what one mitigation was measured to do, and what it costs."""
-    between = numbers.interval(measured.ci_low, measured.ci_high)
-    cost = "not measured" if measured.accuracy_change is None else numbers.signed(measured.accuracy_change)
-    return (
-        f"attack AUC {numbers.plain(measured.attack_auc)}{f' ({between})' if between else ''}, accuracy {cost}"
-        f"{f'; {measured.note}' if measured.note else ''}"
     )
 
 

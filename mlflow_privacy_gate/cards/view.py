@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 
 from mlflow_privacy_gate.cards import numbers, rows, sections
+from mlflow_privacy_gate.cards.mitigations import MitigationRow, mitigation_rows
 from mlflow_privacy_gate.cards.particulars import Particulars
 from mlflow_privacy_gate.cards.privacy_budget import privacy_budget
 from mlflow_privacy_gate.cards.rows import AttackRow, FieldRow, FindingRow, SubgroupRow, TailRow
 from mlflow_privacy_gate.evidence.facts import Evidence
 from mlflow_privacy_gate.policy.judging import Verdict
-from mlflow_privacy_gate.vocabulary import RULE_NAME, Outcome, severity_word
+from mlflow_privacy_gate.vocabulary import RULE_NAME, Outcome
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class CardView:
     provenance: tuple[FieldRow, ...]
     environment: tuple[FieldRow, ...]
     power: str
-    mitigations: tuple[FieldRow, ...]
+    mitigations: tuple[MitigationRow, ...]
     rule_name: str = RULE_NAME
     blocks: tuple[str, ...] = ("block.md.j2", "short_block.md.j2", "shortest_block.md.j2")
 
@@ -75,6 +76,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
     waived = bool(extra.waivers) and verdict.outcome is not Outcome.PASS
     outcome = Outcome.WAIVED if waived else verdict.outcome
     worst = verdict.attack_auc
+    tried = mitigation_rows(extra.mitigations, attack_auc=worst, margin=verdict.margin)
     return CardView(
         evidence=evidence,
         verdict=verdict,
@@ -83,12 +85,12 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         model_name=evidence.registered_model or evidence.model_uri,
         version=evidence.version,
         in_short=sections.in_short(verdict),
-        next_steps=sections.next_steps(verdict, outcome, sections.mitigations(extra)),
+        next_steps=sections.next_steps(verdict, outcome, tried),
         attack_auc=rows.NOT_MEASURED if worst is None else numbers.plain(worst, limit=verdict.margin),
         confidence_auc=sections.confidence(verdict),
         margin=numbers.exact(verdict.margin),
         headroom=rows.NOT_MEASURED if worst is None else numbers.headroom(verdict.margin, worst),
-        severity=rows.NOT_MEASURED if worst is None else severity_word(worst, verdict.margin),
+        severity=sections.severity(verdict),
         tested_at=moment(evidence.tested_at),
         expires_at=moment(verdict.expires_at),
         attacks=rows.attack_rows(evidence, verdict),
@@ -105,7 +107,7 @@ def card_view(evidence: Evidence, verdict: Verdict, particulars: Particulars | N
         provenance=sections.provenance(evidence, verdict, extra),
         environment=sections.environment(evidence),
         power=sections.power(evidence),
-        mitigations=sections.mitigations(extra),
+        mitigations=tried,
     )
 
 

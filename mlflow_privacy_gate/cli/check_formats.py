@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 from mlflow_privacy_gate.cards import numbers
 from mlflow_privacy_gate.cards.escaping import markdown
-from mlflow_privacy_gate.cards.sections import mitigation_words
+from mlflow_privacy_gate.cards.mitigations import MitigationRow, mitigation_rows
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.vocabulary import REASONS, RULE_URL, Effect, Finding, Outcome, severity_word
 
@@ -41,6 +41,7 @@ def text(result: CheckResult) -> str:
             f"{finding.code} ({_weight(finding)}): {finding.message}",
             f"  What would help: {finding.remedy}.",
         ]
+    lines += [f"\nNote: {note}." for note in result.notes]
     lines += _mitigations(result)
     lines += ["", _RECORDED if result.recorded else _NOT_RECORDED]
     if not result.signed:
@@ -51,8 +52,12 @@ def text(result: CheckResult) -> str:
 def _mitigations(result: CheckResult) -> list[str]:
     if not result.mitigations:
         return []
-    measured = [f"  {one.description}: {mitigation_words(one)}" for one in result.mitigations]
+    measured = [f"  {row.description}: {row.text}" for row in _tried(result)]
     return ["", "Measured on the tested rows, best first:", *measured]
+
+
+def _tried(result: CheckResult) -> tuple[MitigationRow, ...]:
+    return mitigation_rows(result.mitigations, attack_auc=result.attack_auc, margin=result.margin)
 
 
 def as_json(result: CheckResult) -> str:
@@ -125,9 +130,10 @@ def as_markdown(result: CheckResult) -> str:
             f"| {finding.code} | {markdown(finding.message)} | {markdown(finding.remedy)} |"
             for finding in result.findings
         ]
+    lines += [f"\n{markdown(note)}." for note in result.notes]
     if result.mitigations:
         lines += ["", "| mitigation | measured |", "|---|---|"]
-        lines += [f"| {markdown(one.description)} | {mitigation_words(one)} |" for one in result.mitigations]
+        lines += [f"| {markdown(row.description)} | {markdown(row.text)} |" for row in _tried(result)]
     return "\n".join(lines)
 
 
@@ -154,6 +160,7 @@ def _fields(result: CheckResult) -> dict[str, Any]:
         "headroom": result.headroom,
         "signed": result.signed,
         "recorded": result.recorded,
+        "notes": list(result.notes),
         "mitigations": [asdict(one) for one in result.mitigations],
         "findings": [finding_fields(finding) for finding in result.findings],
     }

@@ -7,10 +7,13 @@ needed. Times are timezone-aware UTC datetimes. Rates and AUCs are fractions in 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mlflow_privacy_gate.vocabulary import Membership, SplitOrigin
+
+# The metric that holds the interval of the largest of several attack AUCs; it stands with the attack that was largest.
+WORST_AUC = "auc_worst"
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,14 @@ class AttackFacts:
     def metric(self, metric_id: str) -> Metric | None:
         """Return the metric of that id, or None where it was not measured."""
         return next((metric for metric in self.metrics if metric.id == metric_id), None)
+
+    @property
+    def auc(self) -> Metric | None:
+        """The attack AUC; the interval of the worst of several attacks is the one that allows for its having been chosen."""
+        own, chosen = self.metric("auc"), self.metric(WORST_AUC)
+        if own is None or chosen is None:
+            return own
+        return replace(own, ci_low=chosen.ci_low, ci_high=chosen.ci_high, ci_method=chosen.ci_method, note=chosen.note)
 
 
 @dataclass(frozen=True)

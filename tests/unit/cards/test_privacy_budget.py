@@ -95,7 +95,9 @@ def test_the_ceiling_of_the_claim_is_drawn_on_the_roc_plot_where_the_formula_has
     assert (len(paths[0]), len(paths[1])) == (1, 2)
     assert "most that epsilon 1 allows" in claimed
     assert "epsilon" not in plain
-    places = [tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", paths[1][1].get("d") or "")]
+    ceiling = min(paths[1], key=lambda path: str(path.get("stroke")) == str(paths[0][0].get("stroke")))
+    assert float(str(ceiling.get("stroke-width"))) > 2 * float(str(paths[0][0].get("stroke-width")))
+    places = [tuple(map(float, pair)) for pair in re.findall(r"([\d.]+) ([\d.]+)", ceiling.get("d") or "")]
     (left, _), (right, top) = places[0], places[-1]  # the ends: the smallest rate of the axis, and 1 for both rates
     decades = 4  # 1,200 rows a side resolve a rate of 1/1,200
     unit = 320 / decades

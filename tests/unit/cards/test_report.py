@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -18,7 +19,7 @@ from mlflow_privacy_gate.evidence.facts import (
     Metric,
     SubgroupFacts,
 )
-from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, RULE_URL, Outcome, ReasonCode
+from mlflow_privacy_gate.vocabulary import REASONS, RULE_CREDIT_HTML, RULE_URL, Finding, Outcome, ReasonCode
 
 VIEWS = {"pass": passing_view(), "fail": failing_view()}
 
@@ -69,7 +70,10 @@ def test_a_failing_report_says_in_plain_words_what_was_found_and_what_to_do_next
     first_screen = page[: page.index("Findings")]
     assert "What to do next Do not promote this version." in first_screen
     assert f"{REASONS[ReasonCode.PG201].remedy[1:]}." in first_screen
-    assert "this helped most: at least 20 rows a leaf (attack AUC 0.5411, accuracy -0.0104)" in first_screen
+    assert (
+        "this helped most: at least 20 rows a leaf (attack AUC 0.5411, within the margin; accuracy -0.0104)"
+        in first_screen
+    )
     assert "Handle every copy of the model like the personal data it was trained on" in first_screen
     for jargon in ("TPR", "FPR", "interval", "p (Holm)", "log"):
         assert jargon not in first_screen
@@ -80,9 +84,9 @@ def test_a_failing_report_says_in_plain_words_what_was_found_and_what_to_do_next
 
 def test_no_cell_below_ten_is_printed_and_none_can_be_worked_out() -> None:
     page = html_report(passing_view())
-    islands = re.search(r"<tr><td>region</td><th scope=\"row\">islands</th>(.*?)</tr>", page)
+    islands = re.search(r"<tr><th scope=\"row\">islands</th>(.*?)</tr>", page)
     assert islands is not None
-    assert re.findall(r"<td>(.*?)</td>", islands.group(1)) == [
+    assert re.findall(r"<td[^>]*>(.*?)</td>", islands.group(1)) == [
         "fewer than 10",
         "fewer than 10",
         "too small",
@@ -92,6 +96,46 @@ def test_no_cell_below_ten_is_printed_and_none_can_be_worked_out() -> None:
         "not shown",
     ]
     assert '<th scope="row">east</th><td>not shown</td><td>not shown</td><td>0.5511</td>' in page
+
+
+def test_a_group_that_was_judged_says_not_measured_where_nothing_was_hidden() -> None:
+    (row,) = passing_view(subgroups=(SubgroupFacts("class", "a", 600, 600, 0.51, 0.48, 0.54, 0.4),)).subgroups
+    assert (row.holm_p, row.tpr, row.tpr_holm_p) == ("0.4000", "not measured", "not measured")
+
+
+def test_subgroups_stand_below_the_name_of_their_column_said_once() -> None:
+    page = text_of(html_report(passing_view()))
+    table = page[page.index("Attack AUC and TPR at 1% FPR by subgroup") :]
+    assert table.index("class repaid 900") < table.index("default 304") < table.index("region north 1,101")
+    assert "p says how likely a number this high would come about by chance alone." in table
+    assert "p says how likely a number this high" in markdown_report(passing_view())
+
+
+@pytest.mark.parametrize("render", [html_report, markdown_report])
+def test_a_number_that_could_not_be_judged_is_not_called_within_the_margin(render: Callable[[CardView], str]) -> None:
+    findings = (Finding(ReasonCode.PG101, "the splits differ"),)
+    report = render(card_view(evidence(), verdict(Outcome.INCONCLUSIVE, findings=findings), particulars()))
+    said = text_of(report) if render is html_report else report
+    first = said[: said.index("Findings")]
+    assert "could not judge" in first
+    assert "do not rely on this number" in first
+    assert "within" not in first
+    assert "within margin" not in said
+
+
+@pytest.mark.parametrize(
+    ("auc", "words"),
+    [
+        (0.5, "about 50 of 100"),
+        (0.9949, "about 99 of 100"),
+        (0.9951, "more than 99 of 100"),
+        (0.99999, "more than 99 of 100"),
+        (1.0, "in all such pairs"),
+    ],
+)
+def test_only_an_attack_that_never_errs_is_said_to_be_always_right(auc: float, words: str) -> None:
+    view = card_view(evidence(FAILING_AUCS), verdict(Outcome.FAIL, attack_auc=auc), particulars())
+    assert words in view.in_short[1]
 
 
 def test_a_p_value_is_never_printed_as_zero() -> None:
