@@ -16,6 +16,7 @@ from mlflow_privacy_gate.vocabulary import Isolation, KeyRole, ReasonCode
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
+    from mlflow_privacy_gate.checks.found_card import GivenCard
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.removal import AuditResult
@@ -51,7 +52,8 @@ def check(
     ``model_uri``: ``models:/name/version``, ``models:/name@alias``, ``models:/m-…`` or ``runs:/…/model``. ``policy``: a policy or its
     file; None looks at ``$PRIVACY_GATE_POLICY``, then ``./privacy-gate.yaml``, then takes the built-in. ``members`` and ``non_members``:
     tables (features and target), paths or URIs; None takes what was logged with the model. ``target``: the label's column where it
-    cannot be found. ``card``: a Markdown file to read the author's claims from and to write the result to. ``evaluator``: who answers
+    cannot be found. ``card``: a Markdown file to read the author's claims from, beside the recorded card's
+    (the stricter of both count), and to write the result to. ``evaluator``: who answers
     for this test, as the report is to name them; nobody is guessed. ``key``: a signing key file; None looks at
     ``$PRIVACY_GATE_SIGNING_KEY``, then for ``privacy-gate.key`` beside the policy. ``dry_run``: record nothing.
 
@@ -91,7 +93,7 @@ def check(
     )
     card_file = Path(card) if card is not None else None
     wishes = Wishes(
-        card=_card_text(card_file) if card_file else None,
+        card=_given_card(card_file) if card_file else None,
         evaluator=evaluator,
         dry_run=dry_run,
         subgroup_columns=tuple(subgroups),
@@ -220,8 +222,10 @@ def _isolation(isolation: str) -> Isolation:
         raise UsageError(f"isolation: expected {ways}, got {isolation!r}") from exc
 
 
-def _card_text(path: Path) -> str:
+def _given_card(path: Path) -> GivenCard:
+    from mlflow_privacy_gate.checks.found_card import GivenCard
+
     try:
-        return path.read_bytes().decode("utf-8")
+        return GivenCard(path.read_bytes().decode("utf-8"), str(path))
     except (OSError, UnicodeDecodeError) as exc:
         raise UsageError(f"{path}: cannot read the card: {exc}") from exc

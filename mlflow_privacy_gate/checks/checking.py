@@ -13,21 +13,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mlflow_privacy_gate.cards.claims import Declared
 from mlflow_privacy_gate.cards.curves import roc_curve, score_histogram
-from mlflow_privacy_gate.cards.front_matter import read_declared
 from mlflow_privacy_gate.cards.particulars import AttackCurves, Particulars
 from mlflow_privacy_gate.cards.view import card_view
-from mlflow_privacy_gate.checks.found_card import find_card
+from mlflow_privacy_gate.checks.found_card import CardToCheck, GivenCard, card_to_check
 from mlflow_privacy_gate.checks.further import measure_further
 from mlflow_privacy_gate.checks.measuring import Extent, Measurement, Progress, measure
-from mlflow_privacy_gate.checks.papers import draw_papers, recorded_particulars
+from mlflow_privacy_gate.checks.papers import draw_papers, given_card, recorded_particulars
 from mlflow_privacy_gate.checks.publishing import publication
 from mlflow_privacy_gate.checks.records import check_path, row_records, write_records
 from mlflow_privacy_gate.checks.result import CheckResult
 from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign
-from mlflow_privacy_gate.evidence.facts import CardClaims, Evidence, PolicyReference, ToolFacts
+from mlflow_privacy_gate.evidence.facts import Evidence, PolicyReference, ToolFacts
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.officer_statements import attached, exemptions_in_force
 from mlflow_privacy_gate.evidence.statement import statement_bytes
@@ -37,6 +35,8 @@ from mlflow_privacy_gate.stats import roc_points
 from mlflow_privacy_gate.vocabulary import Isolation
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.cards.view import CardView
+    from mlflow_privacy_gate.checks.papers import Papers
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.models._interface import LoadedModel
@@ -68,13 +68,13 @@ class Tools:
 class Wishes:
     """What the caller asks of one check beside the policy.
 
-    ``card``: the card's text, instead of the one that is found. ``dry_run``: write nothing anywhere. ``subgroup_columns``: look at these
+    ``card``: a card beside the one that is found. ``dry_run``: write nothing anywhere. ``subgroup_columns``: look at these
     beside the classes. ``stop_early``: train no reference models once the verdict can no longer change. ``records``: a local parquet file
     for how exposed each row is. ``evaluator``: who answers for this test, as the report is to name them. ``suggest``: measure what each
     mitigation would do to a model over the margin.
     """
 
-    card: str | None = None
+    card: GivenCard | None = None
     evaluator: str | None = None
     dry_run: bool = False
     subgroup_columns: tuple[str, ...] = ()
@@ -92,57 +92,79 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     if wishes.records is not None:
         check_path(wishes.records)
     model = tools.registry.resolve(model_uri)
-    found = find_card(tools.registry, model, wishes.card)
-    declared = read_declared(found.text) if found.text else Declared()
-    margin = margin_in_force(policy, declared.claims).value
+    card = card_to_check(tools.registry, model, wishes.card)
+    margin = margin_in_force(policy, card.declared.claims).value
     extent = Extent(
         wishes.subgroup_columns,
         stop_over=margin if wishes.stop_early else None,
-        claim=declared.claims.differential_privacy,
+        claim=card.declared.claims.differential_privacy,
         suggest_over=margin if wishes.suggest else None,
     )
     digest, measured = _measured(model, policy, tools, extent)
     now = tools.clock()
-    tool = _tool(measured, tools.isolation)
-    evidence = _evidence(model, digest, declared.claims, measured, tool, policy, now)
+    evidence = _evidence(model, digest, card, measured, _tool(measured, tools.isolation), policy, now)
     evidence, verdict = _judged(evidence, model, policy, now)
-    envelope = sign(statement_bytes(evidence), tools.signer)
-    known = tools.registry.known_tests(digest, policy)
-    particulars = recorded_particulars(
-        model,
-        evidence,
-        declared.words,
-        signer=tools.signer.key_id if tools.signer else None,
-        envelope_sha256=open_envelope(envelope).sha256,
-        tests_so_far=None if known is None else known.count + 1,
-    )
-    view = card_view(evidence, verdict, _with_measured(particulars, measured, wishes))
-    papers = draw_papers(model, found, view, policy)
+    outcome = _Outcome(model, card, evidence, verdict, sign(statement_bytes(evidence), tools.signer))
+    view = outcome.view(measured, policy, tools, wishes)
+    papers = draw_papers(model, card.published, view, policy)
+    result = outcome.result(measured, papers, given=given_card(card, view, policy), tools=tools, wishes=wishes)
     if wishes.records is not None:
         write_records(row_records(measured.pool, measured.scored), wishes.records)
     if not wishes.dry_run:
         tools.progress("recording the result")
         tools.registry.withdraw(model)
         tools.registry.publish(
-            model, publication(evidence, verdict, envelope, papers, report_uri=particulars.report_uri)
+            model, publication(evidence, verdict, outcome.envelope, papers, report_uri=view.particulars.report_uri)
         )
-    return CheckResult(
-        model=model,
-        verdict=verdict.outcome,
-        attack=verdict.attack,
-        attack_auc=verdict.attack_auc,
-        confidence_auc=verdict.confidence_auc,
-        margin=verdict.margin,
-        headroom=verdict.headroom,
-        findings=verdict.findings,
-        evidence=evidence,
-        signed=tools.signer is not None,
-        recorded=not wishes.dry_run,
-        card=papers.card,
-        report=papers.report_html,
-        envelope=envelope,
-        mitigations=measured.mitigations,
-    )
+    return result
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What one check came to: the evidence, its verdict, and the envelope it is signed in."""
+
+    model: ResolvedModel
+    card: CardToCheck
+    evidence: Evidence
+    verdict: Verdict
+    envelope: bytes
+
+    def view(self, measured: Measurement, policy: Policy, tools: Tools, wishes: Wishes) -> CardView:
+        """Lay out what card and report say."""
+        known = tools.registry.known_tests(self.evidence.model_digest, policy)
+        particulars = recorded_particulars(
+            self.model,
+            self.evidence,
+            self.card.declared.words,
+            signer=tools.signer.key_id if tools.signer else None,
+            envelope_sha256=open_envelope(self.envelope).sha256,
+            tests_so_far=None if known is None else known.count + 1,
+        )
+        return card_view(self.evidence, self.verdict, _with_measured(particulars, measured, wishes))
+
+    def result(
+        self, measured: Measurement, papers: Papers, *, given: str | None, tools: Tools, wishes: Wishes
+    ) -> CheckResult:
+        """Give it as the caller gets it; ``given``: the caller's own card as it was added to, None where it is the run's."""
+        verdict = self.verdict
+        return CheckResult(
+            model=self.model,
+            verdict=verdict.outcome,
+            attack=verdict.attack,
+            attack_auc=verdict.attack_auc,
+            confidence_auc=verdict.confidence_auc,
+            margin=verdict.margin,
+            headroom=verdict.headroom,
+            findings=verdict.findings,
+            evidence=self.evidence,
+            signed=tools.signer is not None,
+            recorded=not wishes.dry_run,
+            card=papers.card if given is None else given,
+            report=papers.report_html,
+            envelope=self.envelope,
+            mitigations=measured.mitigations,
+            notes=self.card.kept,
+        )
 
 
 def _measured(model: ResolvedModel, policy: Policy, tools: Tools, extent: Extent) -> tuple[str, Measurement]:
@@ -186,7 +208,7 @@ def _tool(measured: Measurement, isolation: Isolation) -> ToolFacts:
 def _evidence(
     model: ResolvedModel,
     digest: str,
-    claims: CardClaims,
+    card: CardToCheck,
     measured: Measurement,
     tool: ToolFacts,
     policy: Policy,
@@ -205,7 +227,7 @@ def _evidence(
         data=measured.data,
         splits=measured.splits,
         validity=measured.validity,
-        card=claims,
+        card=card.declared.claims,
         tool=tool,
         policy=PolicyReference(policy.source_name or "built-in", policy.sha256),
         registered_model=model.name,
@@ -215,7 +237,7 @@ def _evidence(
         privacy_budget=measured.privacy_budget,
         subgroups=measured.subgroups,
         not_run=measured.not_run,
-        limitations=measured.limitations,
+        limitations=(*card.kept, *measured.limitations),
     )
 
 

@@ -9,13 +9,14 @@ from mlflow_privacy_gate.cards.card import write_card
 from mlflow_privacy_gate.cards.description import description
 from mlflow_privacy_gate.cards.particulars import AuthorsWords, Particulars
 from mlflow_privacy_gate.cards.report import html_report, markdown_report
+from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.vocabulary import ARTIFACT_FOLDER
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mlflow_privacy_gate.cards.view import CardView
-    from mlflow_privacy_gate.checks.found_card import FoundCard
+    from mlflow_privacy_gate.checks.found_card import CardToCheck, FoundCard
     from mlflow_privacy_gate.evidence.facts import Evidence
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.policy import Policy
@@ -38,7 +39,7 @@ class Papers:
 def draw_papers(model: ResolvedModel, found: FoundCard, view: CardView, policy: Policy) -> Papers:
     """Draw all papers; CardError, and nothing is drawn, where the author's card cannot be added to."""
     folder = templates_of(policy)
-    card = write_card(found.text, view, templates=folder)
+    card = _written(found, view, folder)
     return Papers(
         card=card,
         card_path=found.path,
@@ -46,6 +47,20 @@ def draw_papers(model: ResolvedModel, found: FoundCard, view: CardView, policy: 
         report_html=html_report(view, templates=folder),
         report_markdown=markdown_report(view, templates=folder),
     )
+
+
+def given_card(card: CardToCheck, view: CardView, policy: Policy) -> str | None:
+    """Add the test to the card that the caller handed in, where that is not the one that becomes the run's; None where it is."""
+    if card.card is card.published:
+        return None
+    return _written(card.card, view, templates_of(policy))
+
+
+def _written(found: FoundCard, view: CardView, folder: Path | None) -> str:
+    try:
+        return write_card(found.text, view, templates=folder)
+    except CardError as exc:
+        raise found.blamed(exc) from exc
 
 
 def recorded_particulars(

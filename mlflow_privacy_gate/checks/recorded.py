@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from mlflow_privacy_gate.cards.card import write_card, write_untested
 from mlflow_privacy_gate.cards.description import description
-from mlflow_privacy_gate.cards.front_matter import read_declared
 from mlflow_privacy_gate.cards.rows import FieldRow, FindingRow
 from mlflow_privacy_gate.cards.untested import UNTESTED, UntestedView, untested_view
 from mlflow_privacy_gate.cards.view import CardView, card_view
@@ -122,7 +121,7 @@ def recorded_view(
     particulars = recorded_particulars(
         model,
         evidence,
-        read_declared(found.text or "").words,
+        found.declared().words,
         signer=signer,
         envelope_sha256=test.verified.envelope_sha256,
     )

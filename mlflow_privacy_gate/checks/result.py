@@ -17,7 +17,8 @@ class CheckResult:
     ``attack_auc`` and ``attack`` are the largest gating AUC (a fraction in [0, 1]) and its name; ``confidence_auc`` is the rule's own
     number (None for models without class probabilities). ``headroom`` is margin minus attack AUC. ``signed`` says whether the evidence
     can open a gate that requires signatures; ``recorded`` is False after a dry run. ``card`` and ``report`` are texts (Markdown and HTML).
-    ``mitigations``: what was measured to help, best first, where that was asked for and the model is over the margin.
+    ``mitigations``: what was tried against the leak and measured, best first, where that was asked for and the model is over the margin.
+    ``notes``: sentences on what a card that was handed in could not take back of the recorded one.
     """
 
     model: ResolvedModel
@@ -35,6 +36,7 @@ class CheckResult:
     report: str = field(repr=False)
     envelope: bytes = field(repr=False)
     mitigations: tuple[Mitigation, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -28,6 +28,7 @@ from fakes import (
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.checks.checking import Wishes, run_check
+from mlflow_privacy_gate.checks.found_card import GivenCard
 from mlflow_privacy_gate.errors import (
     CardError,
     CouldNotJudge,
@@ -39,6 +40,7 @@ from mlflow_privacy_gate.errors import (
     UsageError,
 )
 from mlflow_privacy_gate.evidence.envelope import open_envelope
+from mlflow_privacy_gate.evidence.facts import CardClaims
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.gate import PromotionTarget, Route, decide
@@ -253,8 +255,8 @@ def test_whatever_fails_before_the_first_write_leaves_an_earlier_result_whole(
 
 def test_a_card_that_cannot_be_drawn_is_found_before_the_first_write(registry: FakeRegistry) -> None:
     broken = "[//]: # (privacy-gate:end)\n\n[//]: # (privacy-gate:begin v1)\n"
-    with pytest.raises(CardError):
-        checked(registry, FairModel(), wishes=Wishes(card=broken))
+    with pytest.raises(CardError, match=r"^broken\.md: line"):
+        checked(registry, FairModel(), wishes=Wishes(card=GivenCard(broken, "broken.md")))
     assert registry.writes == []
 
 
@@ -523,9 +525,52 @@ def test_an_attack_worse_than_chance_is_never_turned_round(registry: FakeRegistr
 
 def test_claims_on_the_card_lower_the_margin(registry: FakeRegistry) -> None:
     card = "---\nprivacy_gate:\n  max_attack_auc: 0.505\n---\n\n# Mine\n"
-    result = checked(registry, FairModel(), wishes=Wishes(card=card))
+    result = checked(registry, FairModel(), wishes=Wishes(card=GivenCard(card)))
     assert result.margin == 0.505
     assert "# Mine" in result.card
+
+
+STRICT = b"""---
+privacy_gate:
+  personal_data: true
+  data_categories: [health]
+  max_attack_auc: 0.51
+---
+
+# The run's
+"""
+
+
+def test_a_card_that_is_handed_in_takes_nothing_back_of_the_recorded_one(registry: FakeRegistry) -> None:
+    registry.artifacts["README.md"] = STRICT
+    loose = GivenCard("---\nprivacy_gate:\n  data_categories: [children]\n---\n\n# Mine\n", "mine.md")
+    for _ in range(2):  # the first must not leave the looser card for the second to find
+        result = checked(registry, FairModel(), wishes=Wishes(card=loose))
+        assert result.margin == 0.51
+        assert result.evidence.card == CardClaims(True, ("children", "health"), 0.51)
+        assert [words.partition(", which")[0] for words in result.notes] == [
+            "mine.md lacks data categories health",
+            "mine.md lacks max_attack_auc 0.51",
+            "mine.md lacks personal_data: true",
+        ]
+        assert set(result.notes) <= set(result.evidence.limitations)
+        assert "# Mine" in result.card
+        assert "# The run's" in registry.artifacts["README.md"].decode("utf-8")
+
+
+def test_a_card_that_is_handed_in_and_declares_as_much_becomes_the_runs(registry: FakeRegistry) -> None:
+    registry.artifacts["README.md"] = STRICT
+    stricter = STRICT.decode("utf-8").replace("0.51", "0.505").replace("The run's", "Mine")
+    result = checked(registry, FairModel(), wishes=Wishes(card=GivenCard(stricter)))
+    assert (result.margin, result.notes) == (0.505, ())
+    assert "# Mine" in registry.artifacts["README.md"].decode("utf-8")
+
+
+def test_a_recorded_card_that_cannot_be_read_stands_in_the_way_of_one_that_is_handed_in(registry: FakeRegistry) -> None:
+    registry.artifacts["README.md"] = b"---\nprivacy_gate:\n  max_attack_auc: low\n---\n"
+    with pytest.raises(CardError, match=r"^the artifact README\.md: line 3: privacy_gate\.max_attack_auc"):
+        checked(registry, FairModel(), wishes=Wishes(card=GivenCard("# Mine\n")))
+    assert registry.writes == []
 
 
 def test_the_card_says_where_its_limit_comes_from(registry: FakeRegistry) -> None:

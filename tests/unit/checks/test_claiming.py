@@ -20,6 +20,7 @@ from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.checks.attacking import Scored
 from mlflow_privacy_gate.checks.checking import Wishes, run_check
 from mlflow_privacy_gate.checks.claiming import EARLIER_TRAINING, large_delta, privacy_budget
+from mlflow_privacy_gate.checks.found_card import GivenCard
 from mlflow_privacy_gate.evidence.envelope import open_envelope
 from mlflow_privacy_gate.evidence.facts import DifferentialPrivacyClaim
 from mlflow_privacy_gate.evidence.statement import read_statement
@@ -139,7 +140,7 @@ def checked(tmp_path: Path, network: Any, sides: tuple[pd.DataFrame, pd.DataFram
         "models:/digits/1",
         built_in_policy(),
         tools(FakeRegistry(tmp_path), NetworkModel(network=network), splits(*sides)),
-        Wishes(card=card),
+        Wishes(card=GivenCard(card)),
     )
 
 
