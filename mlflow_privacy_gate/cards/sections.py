@@ -178,7 +178,7 @@ def validity(evidence: Evidence) -> tuple[FieldRow, ...]:
         ),
         FieldRow("Share of tied scores", _optional(facts.tie_share), _NOT_RUN),
         FieldRow("Positive control (AUC of a reference model that does leak)", _control(facts), "no reference models"),
-        FieldRow("Rows answered differently when asked twice", _optional_count(facts.unstable_rows), _NOT_RUN),
+        FieldRow("Rows answered otherwise when asked again", _optional_count(facts.unstable_rows), _NOT_RUN),
         FieldRow(
             "Training rows inside the artifact itself", facts.holds_training_rows, "nothing of the kind was noted"
         ),
@@ -253,7 +253,9 @@ def provenance(evidence: Evidence, verdict: Verdict, extra: Particulars) -> tupl
             "Signed by key", extra.signer, "the evidence is unsigned; a gate that requires signatures stays closed"
         ),
         FieldRow("Attestation (sha256)", extra.attestation_sha256, "no attestation was written"),
-        FieldRow("Tests of these bytes so far", _optional_count(extra.tests_so_far), "the ledger was not asked"),
+        FieldRow(
+            "Tests of these bytes so far", _optional_count(extra.tests_so_far), "the ledger cannot be read from here"
+        ),
     )
 
 

@@ -113,17 +113,24 @@ def recorded_envelope(registry: Registry, model: ResolvedModel) -> bytes | str |
 
 
 def recorded_view(
-    test: RecordedTest, model: ResolvedModel, found: FoundCard, policy: Policy, statements: Statements
+    registry: Registry,
+    test: RecordedTest,
+    model: ResolvedModel,
+    found: FoundCard,
+    policy: Policy,
+    statements: Statements,
 ) -> CardView:
     """Build the view of a recorded test; CardError where the author's card cannot be read."""
     evidence = test.verified.evidence
     signer = next((key.key_id for key in policy.trusted_keys if key.id == test.verified.key_id), None)
+    known = registry.known_tests(evidence.model_digest, policy)
     particulars = recorded_particulars(
         model,
         evidence,
         found.declared().words,
         signer=signer,
         envelope_sha256=test.verified.envelope_sha256,
+        tests_so_far=None if known is None else known.count_with(test.verified.envelope_sha256),
     )
     counting = replace(particulars, from_record=True, waivers=statements.waivers, sign_offs=statements.sign_offs)
     return card_view(evidence, test.verdict, counting)
@@ -146,7 +153,7 @@ def recorded_card(
         view = _untested(registry, model, test)
         text = write_untested(found.text, view, templates=folder)
     else:
-        view = recorded_view(test, model, found, policy, officers(test))
+        view = recorded_view(registry, test, model, found, policy, officers(test))
         text = write_card(found.text, view, templates=folder)
     described = description(text, view, existing=model.description, templates=folder) if model.versioned else None
     return RecordedCard(text, described, view)

@@ -59,7 +59,7 @@ def recorded_report(
     outdated = _outdated(stored, test, policy, statements)
     if stored is not None and outdated is None:
         return RecordedReport(stored.decode("utf-8"), None)
-    view = recorded_view(test, model, find_card(registry, model), policy, statements)
+    view = recorded_view(registry, test, model, find_card(registry, model), policy, statements)
     return RecordedReport(form.render(view, templates=templates_of(policy)), outdated)
 
 

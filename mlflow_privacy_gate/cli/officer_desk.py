@@ -14,6 +14,7 @@ from mlflow_privacy_gate.vocabulary import KeyRole
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.cards.view import CardView
+    from mlflow_privacy_gate.evidence.ledger import KnownTests
     from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
@@ -84,7 +85,7 @@ def attach(desk: Desk, statement: OfficerStatement, output: str) -> str:
     artifacts: dict[str, bytes] = {made.signed.artifact: made.signed.envelope}
     described, note = None, None
     try:
-        path, card, described = _card_with(desk, made.decision)
+        path, card, described = _card_with(desk, made.decision, known)
         artifacts[path] = card.encode("utf-8")
     except (CardError, UsageError) as exc:
         # The card decides nothing: a broken one must not keep a signed statement out.
@@ -120,7 +121,7 @@ def _promotion(
     return named[0]
 
 
-def _card_with(desk: Desk, decision: Decision) -> tuple[str, str, str]:
+def _card_with(desk: Desk, decision: Decision, known: KnownTests | None) -> tuple[str, str, str]:
     """Write a decision into the card as it stands; give the card's path, its text and the description."""
     from mlflow_privacy_gate.cards.card import write_card
     from mlflow_privacy_gate.cards.description import description
@@ -128,12 +129,12 @@ def _card_with(desk: Desk, decision: Decision) -> tuple[str, str, str]:
     from mlflow_privacy_gate.checks.papers import templates_of
 
     found, folder = find_card(desk.registry, desk.model), templates_of(desk.policy)
-    view = _view(desk.model, decision, found.text)
+    view = _view(desk.model, decision, found.text, known)
     card = write_card(found.text, view, templates=folder)
     return found.path, card, description(card, view, existing=desk.model.description, templates=folder)
 
 
-def _view(model: ResolvedModel, decision: Decision, card: str | None) -> CardView:
+def _view(model: ResolvedModel, decision: Decision, card: str | None, known: KnownTests | None) -> CardView:
     """Build the card's view from the recorded evidence, with the statements that count for this decision."""
     from mlflow_privacy_gate.cards.front_matter import read_declared
     from mlflow_privacy_gate.cards.particulars import AuthorsWords
@@ -153,6 +154,7 @@ def _view(model: ResolvedModel, decision: Decision, card: str | None) -> CardVie
         read_declared(card).words if card else AuthorsWords(),
         signer=envelope.signatures[0].key_id if envelope.signatures else None,
         envelope_sha256=envelope.sha256,
+        tests_so_far=None if known is None else known.count_with(envelope.sha256),
     )
     waivers, sign_offs = shown_waivers(decision), shown_sign_offs(decision)
     return card_view(evidence, verdict, replace(particulars, waivers=waivers, sign_offs=sign_offs))

@@ -10,6 +10,11 @@ import click
 
 from mlflow_privacy_gate.cli.options import policy_option, server_options
 
+_AS_STORED = (
+    "Given as the check stored it. It has no signature of its own, the evidence has: whoever may write the run's artifacts "
+    "could have changed the text; `verify` asks the evidence itself."
+)
+
 
 @click.command("report")
 @click.argument("model_uri", metavar="MODEL")
@@ -47,6 +52,8 @@ def command(
     report = recorded_report(registry, model, in_force, ReportForm[form.upper()], officers=heard, now=now)
     if report.made_again is not None:
         click.echo(f"Made again from the recorded evidence, without plots of scores: {report.made_again}.", err=True)
+    else:
+        click.echo(_AS_STORED, err=True)
     if out is None:
         click.echo(report.text, nl=False)
         return

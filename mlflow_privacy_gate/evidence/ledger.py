@@ -128,6 +128,10 @@ class KnownTests:
         """How often these bytes were tested, as far as the ledger knows."""
         return len(self.envelopes)
 
+    def count_with(self, envelope_sha256: str) -> int:
+        """How often these bytes were tested, the test in the envelope of that sha256 (hex) included, known to the ledger or not."""
+        return len({hashlib.sha256(envelope).hexdigest() for envelope in self.envelopes} | {envelope_sha256})
+
 
 class UnreadableRow(ValueError):
     """A stored row that can be none that this project wrote; raised while rows are read."""

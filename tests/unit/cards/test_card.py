@@ -203,7 +203,7 @@ def test_a_card_without_run_signature_or_sources_says_unknown_and_why() -> None:
     assert "unsigned: a gate that requires signatures stays closed" in card
     assert "- **Attestation (sha256)**: unknown (no attestation was written)" in card
     assert "- **Members (training rows)**: unknown (this side is missing from the evidence)" in card
-    assert "- **Tests of these bytes so far**: unknown (the ledger was not asked)" in card
+    assert "- **Tests of these bytes so far**: unknown (the ledger cannot be read from here)" in card
 
 
 def test_a_card_of_the_users_template_stands_before_ours(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
@@ -20,9 +22,12 @@ from mlflow_privacy_gate.cli.program import program
 from mlflow_privacy_gate.errors import PrivacyGateError
 from mlflow_privacy_gate.evidence.envelope import open_envelope
 from mlflow_privacy_gate.evidence.facts import PolicyReference
+from mlflow_privacy_gate.evidence.ledger import Entry, EntryKind
+from mlflow_privacy_gate.evidence.ledger import Result as Recorded
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind
 from mlflow_privacy_gate.evidence.signing import Ed25519Signer, generate_key
 from mlflow_privacy_gate.policy import load_policy
+from mlflow_privacy_gate.registry.ledger.file_ledger import FileLedger
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, SIGN_OFF_TAG, WAIVER_TAG
 
 pytestmark = pytest.mark.usefixtures("mlflow_home")
@@ -80,6 +85,20 @@ def attest(
     return open_envelope(tag).sha256
 
 
+def attested(version: SeededVersion, envelope: bytes) -> Entry:
+    return Entry(
+        at=datetime.now(timezone.utc) - timedelta(hours=1),
+        kind=EntryKind.ATTESTATION,
+        actor="unauthenticated",
+        workspace="default",
+        name=version.name,
+        result=Recorded.RECORDED,
+        version=version.version,
+        model_digest=version.digest,
+        envelope_sha256=hashlib.sha256(envelope).hexdigest(),
+    )
+
+
 def card_of(version: SeededVersion) -> str:
     return Path(MlflowClient().download_artifacts(version.run_id, "README.md")).read_text(encoding="utf-8")
 
@@ -103,6 +122,29 @@ def test_write_puts_the_recorded_test_into_card_and_description(
     assert "**PASS**" in (MlflowClient().get_model_version(seeded.name, seeded.version).description or "")
     run("card", "write", uri(seeded))
     assert card_of(seeded) == card
+
+
+def test_every_view_made_from_the_record_counts_the_tests_so_far(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, tmp_path: Path
+) -> None:
+    policy = write_policy(tmp_path / "with-ledger.yaml", signer, "ledger: ledger.jsonl")
+    earlier = base64.b64decode(attestation(passing_evidence(seeded.digest), signer))
+    with FileLedger(tmp_path / "ledger.jsonl").turn() as turn:
+        turn.append(attested(seeded, earlier), earlier.decode())
+    attest(seeded, signer, policy)
+    said = "**Tests of these bytes so far**: 2"
+    assert said in run("card", "show", uri(seeded), "--policy", str(policy)).stdout
+    assert said in run("report", uri(seeded), "--format", "markdown", "--policy", str(policy)).stdout
+    run("card", "write", uri(seeded), "--policy", str(policy))
+    assert said in card_of(seeded)
+
+
+def test_without_a_ledger_to_read_the_number_of_tests_is_unknown(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, policy: Path
+) -> None:
+    attest(seeded, signer, policy)
+    shown = run("card", "show", uri(seeded)).stdout
+    assert "**Tests of these bytes so far**: unknown (the ledger cannot be read from here)" in shown
 
 
 def test_write_touches_no_tag(run: Run, seeded: SeededVersion, signer: Ed25519Signer, policy: Path) -> None:
@@ -262,7 +304,9 @@ def test_the_stored_report_is_given_as_long_as_it_holds(
 ) -> None:
     sha256 = attest(seeded, signer, policy)
     log_card(seeded, f"stored, with plots, of {sha256}", "privacy_gate/report.html")
-    assert run("report", uri(seeded)).stdout == f"stored, with plots, of {sha256}"
+    given = run("report", uri(seeded))
+    assert given.stdout == f"stored, with plots, of {sha256}"
+    assert "no signature of its own" in given.stderr
     tighter = write_policy(tmp_path / "tighter.yaml", signer, "margin: {default: 0.505}")
     anew = run("report", uri(seeded), "--policy", str(tighter))
     assert "the stored report was made under another policy" in anew.stderr

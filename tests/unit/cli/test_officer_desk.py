@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -15,6 +16,7 @@ from officer_builder import OFFICER, exemption, policy_text, sha256_of, sign_off
 from mlflow_privacy_gate.cli.officer_desk import Desk, attach
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.evidence.facts import CardClaims
+from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind
 from mlflow_privacy_gate.evidence.signing import Ed25519Signer
@@ -75,6 +77,15 @@ def test_a_waived_card_says_waived_and_leaves_the_authors_words_alone(registry: 
     assert registry.description is not None
     assert "**WAIVED**" in registry.description
     assert "PASS" not in card
+
+
+def test_the_card_still_counts_the_tests_of_these_bytes(registry: FakeRegistry) -> None:
+    before = NOW - timedelta(days=2)
+    earlier = attestation(passing_evidence(model_digest(registry.folder), tested_at=before), TESTER)
+    registry.known = KnownTests((base64.b64decode(earlier),))
+    statement = waiver(now=NOW, evidence_sha256=checked(registry))
+    attach(desk(registry), statement, "text")
+    assert "- **Tests of these bytes so far**: 2" in registry.artifacts["README.md"].decode()
 
 
 def test_the_gate_hears_what_was_attached(registry: FakeRegistry) -> None:

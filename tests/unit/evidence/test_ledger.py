@@ -13,6 +13,7 @@ from mlflow_privacy_gate.evidence.ledger import (
     Entry,
     EntryKind,
     Head,
+    KnownTests,
     Result,
     Row,
     from_line,
@@ -160,3 +161,10 @@ def test_only_what_was_allowed_on_evidence_is_shown_as_passed(result: Result) ->
     row = next_row(Head(), replace(decision(1), result=result))
     summary = shown(row)["verificationSummary"]
     assert (summary["verificationResult"], summary["verifiedLevels"]) == ("FAILED", [])
+
+
+def test_a_test_is_counted_once_whether_the_ledger_knows_it_or_not() -> None:
+    known = KnownTests((b"first", b"second"))
+    assert known.count_with(hashlib.sha256(b"second").hexdigest()) == 2
+    assert known.count_with(hashlib.sha256(b"third").hexdigest()) == 3
+    assert KnownTests().count_with("a" * 64) == 1
