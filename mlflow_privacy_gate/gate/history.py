@@ -1,4 +1,4 @@
-"""What earlier tests of the same bytes say about the one that was handed in: a newer one, or one that failed on other rows.
+"""What earlier tests of the same bytes say about the one that was handed in: a newer one, or one that failed and was not made good.
 
 The ledger remembers what tags can be made to forget. Each earlier test is judged under the policy in force, at its own moment, so that
 age alone changes nothing of what it found.
@@ -16,7 +16,9 @@ from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.evidence.verification import VerifiedEvidence
 from mlflow_privacy_gate.policy.judging import judge
+from mlflow_privacy_gate.policy.margin import declared_categories, margin_in_force
 from mlflow_privacy_gate.policy.model import Policy
+from mlflow_privacy_gate.policy.wording import number
 from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode
 
 
@@ -40,14 +42,14 @@ def history(
 ) -> Held:
     """Find what the ledger holds against one believed test of the same bytes.
 
-    PG008 where it knows a newer test. PG108 where an earlier test failed on other splits, and no newer test of those very splits passed;
-    it counts as waived for the failed tests that are ``answerable``, being named in a privacy officer's waiver. CouldNotLook (PG902)
-    where a recorded test cannot be read.
+    PG008 where it knows a newer test. PG108 where an earlier test failed, the one handed in was not put to the same proof, and no
+    newer test that was has passed; it counts as waived for the failed tests that are ``answerable``, being named in a privacy
+    officer's waiver. CouldNotLook (PG902) where a recorded test cannot be read.
     """
     others = [test for test in _judged(policy, known) if test.sha256 != handed_in.envelope_sha256]
-    standing = [test for test in others if _stands_against(test, handed_in, others)]
+    standing = [test for test in others if _stands_against(policy, test, handed_in, others)]
     findings = [*_newer(handed_in, others)]
-    findings += [_failed(test, answered=test.sha256 in answerable) for test in standing]
+    findings += [_failed(policy, test, handed_in, answered=test.sha256 in answerable) for test in standing]
     return Held(tuple(findings), frozenset(test.sha256 for test in standing) & answerable)
 
 
@@ -68,18 +70,21 @@ def _newer(handed_in: VerifiedEvidence, others: Sequence[_EarlierTest]) -> Itera
         )
 
 
-def _stands_against(test: _EarlierTest, handed_in: VerifiedEvidence, others: Sequence[_EarlierTest]) -> bool:
-    """Whether a test failed on other splits, and nothing has superseded it."""
-    if test.outcome is not Outcome.FAIL or _splits(test.evidence) == _splits(handed_in.evidence):
+def _stands_against(
+    policy: Policy, test: _EarlierTest, handed_in: VerifiedEvidence, others: Sequence[_EarlierTest]
+) -> bool:
+    """Whether a test failed, and neither this one nor a pass in between has put the same bytes to the same proof."""
+    if test.outcome is not Outcome.FAIL or not _lacks(policy, handed_in.evidence, test.evidence):
         return False
-    return not any(_supersedes(other, test) for other in others)
+    return not any(_supersedes(policy, other, test) for other in others)
 
 
-def _failed(test: _EarlierTest, *, answered: bool) -> Finding:
+def _failed(policy: Policy, test: _EarlierTest, handed_in: VerifiedEvidence, *, answered: bool) -> Finding:
+    lacks = "; ".join(_lacks(policy, handed_in.evidence, test.evidence))
     return Finding(
         ReasonCode.PG108,
-        f"These bytes failed a test of {_minute(test.evidence)} on other splits (envelope sha256 {test.sha256}), "
-        f"and no newer test of those splits passed.",
+        f"These bytes failed a test of {_minute(test.evidence)} (envelope sha256 {test.sha256}), and no newer one takes its place. "
+        f"The test handed in does not: {lacks}.",
         effect_override=Effect.WAIVED if answered else None,
     )
 
@@ -98,9 +103,32 @@ def _judged(policy: Policy, known: KnownTests) -> list[_EarlierTest]:
     return tests
 
 
-def _supersedes(test: _EarlierTest, failed: _EarlierTest) -> bool:
+def _supersedes(policy: Policy, test: _EarlierTest, failed: _EarlierTest) -> bool:
     newer = test.evidence.tested_at > failed.evidence.tested_at
-    return newer and test.outcome is Outcome.PASS and _splits(test.evidence) == _splits(failed.evidence)
+    return newer and test.outcome is Outcome.PASS and not _lacks(policy, test.evidence, failed.evidence)
+
+
+def _lacks(policy: Policy, test: Evidence, failed: Evidence) -> tuple[str, ...]:
+    """Say what a test lacks of the proof that another one failed: its splits, its rows, its data categories, its margin."""
+    if _splits(test) != _splits(failed):
+        return ("it is on other splits",)
+    lacks = [
+        f"it used {_used(test, side.role):,} of the {side.role.replace('_', '-')}, the failed test {side.rows_used:,}"
+        for side in failed.data
+        if _used(test, side.role) < side.rows_used
+    ]
+    dropped = set(declared_categories(failed.card)) - set(declared_categories(test.card))
+    if dropped:
+        lacks.append(f"the card no longer declares {', '.join(sorted(dropped))}")
+    ours, theirs = margin_in_force(policy, test.card).value, margin_in_force(policy, failed.card).value
+    if ours > theirs:
+        lacks.append(f"its margin is {number(ours)}, the failed test's {number(theirs)}")
+    return tuple(lacks)
+
+
+def _used(evidence: Evidence, role: str) -> int:
+    side = evidence.side(role)
+    return 0 if side is None else side.rows_used
 
 
 def _splits(evidence: Evidence) -> tuple[tuple[str, str], ...]:

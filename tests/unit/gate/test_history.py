@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from officer_builder import policy_text, sha256_of, sign_off, signed, waiver
 
 from mlflow_privacy_gate.errors import CouldNotLook
-from mlflow_privacy_gate.evidence.facts import DataFacts
+from mlflow_privacy_gate.evidence.facts import CardClaims, DataFacts
 from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind
 from mlflow_privacy_gate.gate import Decision, PromotionTarget, Route, decide
-from mlflow_privacy_gate.policy import parse_policy
+from mlflow_privacy_gate.policy import Policy, parse_policy
 from mlflow_privacy_gate.vocabulary import Outcome, ReasonCode
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
@@ -39,9 +39,15 @@ def made(days_ago: float, *, splits: str = "b", fails: bool = False, **changes: 
     return attestation(passing_evidence(DIGEST, **fields), TESTER)
 
 
-def ruled(handed_in: str, *known: str, waivers: tuple[str, ...] = (), sign_offs: tuple[str, ...] = ()) -> Decision:
+def ruled(
+    handed_in: str,
+    *known: str,
+    waivers: tuple[str, ...] = (),
+    sign_offs: tuple[str, ...] = (),
+    policy: Policy = POLICY,
+) -> Decision:
     remembered = KnownTests(tuple(base64.b64decode(test) for test in known))
-    return decide(POLICY, (handed_in,), waivers, sign_offs, target=TARGET, now=NOW, known=remembered)
+    return decide(policy, (handed_in,), waivers, sign_offs, target=TARGET, now=NOW, known=remembered)
 
 
 def test_the_only_test_of_these_bytes_is_allowed() -> None:
@@ -85,6 +91,65 @@ def test_a_fail_that_was_superseded_on_its_own_splits_is_forgotten_there_and_els
 
 def test_a_pass_before_the_fail_supersedes_nothing() -> None:
     assert ruled(made(1, splits="c"), made(3), made(2, fails=True)).reason_codes == ("PG108",)
+
+
+def rows_used(members: int, non_members: int) -> tuple[DataFacts, ...]:
+    return tuple(
+        DataFacts(role=role, rows=2000, rows_used=used, digest=f"rowset-sha256/v1:{digit * 64}")
+        for role, digit, used in (("members", "a", members), ("non_members", "b", non_members))
+    )
+
+
+FAILED_AS: dict[str, Any] = {"card": CardClaims(data_categories=("finance", "Location"), max_attack_auc=0.53)}
+LOOSER: dict[str, tuple[dict[str, Any], str]] = {
+    "fewer members": ({"data": rows_used(1999, 2000)}, "used 1,999 of the members, the failed test 2,000"),
+    "fewer non-members": ({"data": rows_used(2000, 1500)}, "used 1,500 of the non-members"),
+    "a category dropped": (
+        {"card": CardClaims(data_categories=("finance",), max_attack_auc=0.53)},
+        "declares location",
+    ),
+    "every category dropped": ({"card": CardClaims(max_attack_auc=0.53)}, "declares finance, location"),
+    "its own margin dropped": ({"card": CardClaims(data_categories=("finance", "location"))}, "margin is 0.55"),
+    "its own margin raised": (
+        {"card": CardClaims(data_categories=("finance", "location"), max_attack_auc=0.54)},
+        "margin is 0.54, the failed test's 0.53",
+    ),
+}
+AS_STRICT: dict[str, dict[str, Any]] = {
+    "the same": {},
+    "another spelling": {"card": CardClaims(data_categories=("location", "FINANCE"), max_attack_auc=0.53)},
+    "a further category": {"card": CardClaims(data_categories=("finance", "location", "x"), max_attack_auc=0.53)},
+    "a lower margin": {"card": CardClaims(data_categories=("finance", "location"), max_attack_auc=0.52)},
+}
+
+
+@pytest.mark.parametrize("way", LOOSER)
+def test_a_newer_pass_that_asks_less_than_the_test_that_failed_supersedes_nothing(way: str) -> None:
+    changes, said = LOOSER[way]
+    failed, looser = made(3, fails=True, **FAILED_AS), made(2, **{**FAILED_AS, **changes})
+    decision = ruled(looser, failed)
+    assert "PG108" in decision.reason_codes
+    assert said in " ".join(decision.refusal.split())
+    assert ruled(made(1, splits="c"), failed, looser).reason_codes == ("PG108",)
+
+
+def test_a_pass_on_fewer_rows_supersedes_nothing_though_the_policy_asks_for_fewer_now() -> None:
+    fewer = parse_policy(policy_text(TESTER, more="sources: {max_rows: 1500}"))
+    failed, passed = made(2, fails=True), made(1, data=rows_used(1500, 1500))
+    assert ruled(passed, policy=fewer).allowed
+    assert ruled(passed, failed, policy=fewer).reason_codes == ("PG108",)
+
+
+@pytest.mark.parametrize("way", AS_STRICT)
+def test_a_newer_pass_that_asks_as_much_supersedes_a_fail(way: str) -> None:
+    failed, as_strict = made(3, fails=True, **FAILED_AS), made(2, **{**FAILED_AS, **AS_STRICT[way]})
+    assert ruled(as_strict, failed).allowed
+    assert ruled(made(1, splits="c"), failed, as_strict).allowed
+
+
+def test_a_card_margin_that_the_policy_never_took_need_not_be_kept() -> None:
+    failed = made(2, fails=True, card=CardClaims(max_attack_auc=0.9))
+    assert ruled(made(1), failed).allowed
 
 
 def test_an_inconclusive_test_of_the_splits_that_failed_supersedes_nothing() -> None:
