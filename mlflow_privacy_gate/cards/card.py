@@ -98,7 +98,7 @@ def _result(view: CardView) -> Mapping[str, Value]:
 
 def _auc_metric(view: CardView) -> Value:
     attack = view.evidence.attack(view.verdict.attack or "")
-    measured = attack.metric("auc") if attack is not None else None
+    measured = attack.auc if attack is not None else None
     return {
         "type": "mia_auc",
         "name": "Attack AUC",

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mlflow_privacy_gate import attacks, stats
 from mlflow_privacy_gate.attacks.shadow_protocol import NOTE as PROTOCOL_NOTE
 from mlflow_privacy_gate.attacks.shadow_protocol import shadow_protocol
-from mlflow_privacy_gate.evidence.facts import AttackFacts, Metric
+from mlflow_privacy_gate.evidence.facts import WORST_AUC, AttackFacts, Metric
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, tpr_metric_id
 
 if TYPE_CHECKING:
@@ -102,18 +102,44 @@ def with_worst(
     facts: Mapping[str, AttackFacts], decisive: Mapping[str, Scored], *, seed: int
 ) -> tuple[AttackFacts, ...]:
     """Add to the worst gating attack the interval that accounts for its having been chosen among several."""
-    whole = {name: one for name, one in decisive.items() if one.left_out == 0}
-    worst = worst_of(decisive, facts)
-    if worst is None or worst not in whole or len(whole) < 2:
+    worst, interval = worst_of(decisive, facts), interval_of_worst(decisive, seed=seed)
+    if worst is None or interval is None:
         return tuple(facts.values())
-    interval = stats.max_auc_interval(
-        {name: (one.members, one.non_members) for name, one in whole.items()}, rng=np.random.default_rng(seed)
-    )
     auc = facts[worst].metric("auc")
     metric = Metric(
-        "auc_worst", auc.value if auc else None, interval.low, interval.high, interval.upper, interval.method
+        WORST_AUC,
+        auc.value if auc else None,
+        interval.low,
+        interval.high,
+        interval.upper,
+        interval.method,
+        note=_said_of_the_choice(decisive),
     )
     return tuple(replace(one, metrics=(*one.metrics, metric)) if name == worst else one for name, one in facts.items())
+
+
+def interval_of_worst(scored: Mapping[str, Scored], *, seed: int) -> stats.Interval | None:
+    """Give the interval of the largest AUC of two or more attacks, on the rows that all scored; None where there is none."""
+    if len(scored) < 2:
+        return None
+    left_out = _left_out_by_any(scored)
+    sides = {
+        name: (one.scores[one.is_member & ~left_out], one.scores[~one.is_member & ~left_out])
+        for name, one in scored.items()
+    }
+    if not all(side.size for pair in sides.values() for side in pair):
+        return None
+    return stats.max_auc_interval(sides, rng=np.random.default_rng(seed))
+
+
+def _left_out_by_any(scored: Mapping[str, Scored]) -> npt.NDArray[np.bool_]:
+    return np.asarray(np.logical_or.reduce([np.isnan(one.scores) for one in scored.values()]), dtype=np.bool_)
+
+
+def _said_of_the_choice(scored: Mapping[str, Scored]) -> str:
+    rows = int(np.count_nonzero(_left_out_by_any(scored)))
+    without = f", on the rows that all of them scored ({rows:,} left out)" if rows else ""
+    return f"the interval allows for its being the largest of {len(scored)} attacks{without}"
 
 
 def worst_of(decisive: Mapping[str, Scored], facts: Mapping[str, AttackFacts]) -> str | None:

@@ -76,7 +76,7 @@ def _shown(value: float | None, margin: float) -> str | None:
 
 def _interval(evidence: Evidence, verdict: Verdict) -> str | None:
     attack = evidence.attack(verdict.attack) if verdict.attack is not None else None
-    auc = attack.metric("auc") if attack is not None else None
+    auc = attack.auc if attack is not None else None
     return numbers.interval(auc.ci_low, auc.ci_high) if auc is not None else None
 
 

@@ -18,7 +18,7 @@ from mlflow_privacy_gate.attacks import scores
 from mlflow_privacy_gate.attacks.recipe_changes import Changes, recipe_changes
 from mlflow_privacy_gate.attacks.telling_columns import held_constant, most_telling_first
 from mlflow_privacy_gate.cards.particulars import Mitigation
-from mlflow_privacy_gate.checks.attacking import MOST_BOOTSTRAPPED_ROWS, Scored, score
+from mlflow_privacy_gate.checks.attacking import MOST_BOOTSTRAPPED_ROWS, Scored, interval_of_worst, score
 from mlflow_privacy_gate.checks.observing import Pool, inputs
 from mlflow_privacy_gate.checks.referring import needy
 from mlflow_privacy_gate.errors import ModelUnusable, ObservationError
@@ -194,10 +194,8 @@ def _attacks(pool: Pool, subject: Subject) -> tuple[str, ...]:
 def _interval(scored: Mapping[str, Scored], worst: str, seed: int) -> stats.Interval:
     """Give the interval of the worst of several attacks, or its own where the choice cannot be accounted for."""
     one = scored[worst]
-    whole = {name: (each.members, each.non_members) for name, each in scored.items() if each.left_out == 0}
-    if worst not in whole or len(whole) < 2 or one.scores.size > MOST_BOOTSTRAPPED_ROWS:
-        return stats.delong_interval(one.members, one.non_members)
-    return stats.max_auc_interval(whole, rng=np.random.default_rng(seed))
+    chosen = None if one.scores.size > MOST_BOOTSTRAPPED_ROWS else interval_of_worst(scored, seed=seed)
+    return chosen or stats.delong_interval(one.members, one.non_members)
 
 
 def _accuracy_change(now: Pool, before: Pool) -> float | None:

@@ -19,7 +19,7 @@ def leakage(policy: Policy, evidence: Evidence, margin: Margin) -> Iterator[Find
         facts = evidence.attack(name)
         if facts is None:
             continue  # a requirement that is not met, and found as such
-        auc = facts.metric("auc")
+        auc = facts.auc
         if auc is not None and auc.value is not None:
             yield from _auc(policy, name, auc, auc.value, margin)
         yield from _tpr(policy, facts)

@@ -136,22 +136,25 @@ def test_the_protocols_own_mean_is_stated_with_the_note_that_it_hides_leaks(chec
     assert PROTOCOL_NOTE in facts.notes
 
 
-def test_findings_name_attack_number_interval_and_limit(checked: Check) -> None:
-    result = checked(fitted(DecisionTreeClassifier(random_state=0)), policy("seed: 0"))
-    finding = next(one for one in result.findings if one.code is ReasonCode.PG201 and one.attack == "confidence")
-    auc = result.evidence.attack("confidence")
-    assert auc is not None
-    metric = auc.metric("auc")
-    assert metric is not None
-    assert metric.value is not None
-    assert (finding.value, finding.limit) == (metric.value, 0.55)
-    for part in (
-        "The attack confidence",
-        f"AUC {metric.value:.4f}",
-        f"{metric.ci_low:.4f} to {metric.ci_high:.4f}",
-        "0.55",
-    ):
-        assert part in finding.message
+@pytest.mark.parametrize("preset", ["standard", "thorough"])
+def test_findings_name_attack_number_interval_and_limit(checked: Check, preset: str) -> None:
+    result = checked(
+        fitted(DecisionTreeClassifier(min_samples_leaf=4, random_state=0)),
+        parse_policy(f"version: 1\npreset: {preset}\n"),
+    )
+    over = {one.attack: one for one in result.findings if one.code is ReasonCode.PG201}
+    assert result.attack in over
+    for name, finding in over.items():
+        facts = result.evidence.attack(name or "")
+        assert facts is not None
+        auc = facts.auc
+        assert auc is not None
+        assert auc.value is not None
+        assert (finding.value, finding.limit) == (auc.value, 0.55)
+        for part in (f"The attack {name}", f"AUC {auc.value:.4f}", f"{auc.ci_low:.4f} to {auc.ci_high:.4f}", "0.55"):
+            assert part in finding.message
+        # the largest of several was chosen, and its interval says so
+        assert (facts.metric("auc_worst") is not None) == (name == result.attack)
 
 
 class TailModel(FakeModel):
