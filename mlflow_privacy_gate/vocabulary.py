@@ -86,6 +86,7 @@ class ReasonCode(StrEnum):
     PG107 = "PG107"
     PG108 = "PG108"
     PG109 = "PG109"
+    PG110 = "PG110"
     PG201 = "PG201"
     PG202 = "PG202"
     PG203 = "PG203"
@@ -185,6 +186,11 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
             "the positive control was not caught",
             Effect.BROKEN,
             "the test could not see a leak that is there: more rows",
+        ),
+        ReasonCode.PG110: Reason(
+            "the model answers otherwise when asked again",
+            Effect.INCONCLUSIVE,
+            "let it predict without sampling, dropout or noise, log it again and check that version",
         ),
         ReasonCode.PG201: Reason(
             "attack AUC over the margin",

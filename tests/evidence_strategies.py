@@ -93,6 +93,7 @@ _VALIDITY = st.builds(
     positive_control_auc=_maybe(_NUMBER),
     positive_control_ci_low=_maybe(_NUMBER),
     unstable_rows=_maybe(_COUNT),
+    asked_again_rows=_maybe(_COUNT),
     smallest_detectable_auc=_maybe(_NUMBER),
     holds_training_rows=_maybe(_TEXT),
 )

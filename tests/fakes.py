@@ -241,6 +241,25 @@ class RandomAnswerModel(FakeModel):
 
 
 @dataclass
+class WaveringModel(FakeModel):
+    """Answers by the row; from the ``steady_from``th asking on it always does, before that it adds noise to the first ``rows`` of them."""
+
+    rows: int = 0
+    scale: float = 0.1
+    steady_from: int = 1_000
+    rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
+    askings: int = 0
+
+    def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
+        own = 1 / (1 + np.exp(-features["a"].to_numpy()))
+        if self.askings < self.steady_from:
+            noisy = min(self.rows, len(own))
+            own[:noisy] += self.rng.uniform(0.5 * self.scale, self.scale, noisy) * np.where(own[:noisy] > 0.5, -1, 1)
+        self.askings += 1
+        return by_probability(own, labels)
+
+
+@dataclass
 class MemorisedLabelsModel(FakeModel):
     """Shows labels only: the right one for every member, a wrong one for everybody else."""
 

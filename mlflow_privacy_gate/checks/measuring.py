@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks.blind import FEWEST_ROWS, BlindBaseline, blind_baseline
-from mlflow_privacy_gate.attacks.catalogue import applicable
 from mlflow_privacy_gate.cards.particulars import Mitigation
-from mlflow_privacy_gate.checks.attacking import Scored, facts_of, features_for, score, with_worst, worst_of
+from mlflow_privacy_gate.checks.attacking import Scored, with_worst
+from mlflow_privacy_gate.checks.battery import Battery, run_battery
 from mlflow_privacy_gate.checks.grouping import subgroup_facts
-from mlflow_privacy_gate.checks.observing import Pool, accuracy, ask, pooled, unstable_rows
-from mlflow_privacy_gate.checks.referring import Referred, needy, refer
+from mlflow_privacy_gate.checks.observing import Pool, accuracy, ask, asked_again, pooled
 from mlflow_privacy_gate.checks.rows import TestedRows, tested_rows
 from mlflow_privacy_gate.checks.stated_references import OpenLogged
 from mlflow_privacy_gate.checks.stating import data_facts, split_facts, validity_facts
@@ -29,9 +27,7 @@ from mlflow_privacy_gate.evidence.facts import (
     SubgroupFacts,
     ValidityFacts,
 )
-from mlflow_privacy_gate.policy.gating import gating_attacks
-from mlflow_privacy_gate.policy.margin import exceeds
-from mlflow_privacy_gate.vocabulary import KIND_ATTACKS, NOT_RUN_EVER
+from mlflow_privacy_gate.vocabulary import NOT_RUN_EVER
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.models._interface import LoadedModel
@@ -42,11 +38,8 @@ Progress = Callable[[str], None]
 
 RETRAINING = "How much the result would vary if the model were trained again is outside the intervals."
 UNSTABLE = (
-    "Asked twice about the same rows, the model gave two answers on {} of a small sample: every number here is of one asking, "
-    "and whoever asks again and again learns more."
-)
-STOPPED_EARLY = (
-    "Stopped early, on request: an attack without reference models is over the margin, so they were not trained."
+    "Asked again about {1} of the rows, the model answered {0} of them otherwise: every number here is of one asking, and whoever asks "
+    "again and again learns more."
 )
 
 
@@ -115,43 +108,26 @@ def measure(
     progress("looking for differences that need no model")
     blind = _blind(rows, seed)
     pool = pooled(sides, rows, splits.target)
-    gating = gating_attacks(policy, pool.observations.kind)
-    wanted = _wanted(policy, pool, gating)
-    progress("running the attacks")
-    scored, impossible = _scored(_without(wanted, needy(wanted)), pool, seed)
-    if policy.attacks.references and _over(scored, gating, extent.stop_over):
-        referred = Referred(why_not=dict.fromkeys(needy(wanted), STOPPED_EARLY), notes=(STOPPED_EARLY,))
-    else:
-        referred = refer(model, pool, splits, policy, open_logged=open_logged, progress=progress)
-    pool = replace(pool, references=referred.references)
-    with_references, without = _scored(needy(wanted), pool, seed)
-    scored = {name: one for name in wanted if (one := {**scored, **with_references}.get(name)) is not None}
-    facts = {name: facts_of(one, pool, fprs=policy.margin.tpr_at_fpr, seed=seed) for name, one in scored.items()}
-    decisive = {name: scored[name] for name in gating if name in scored}
-    worst = worst_of(decisive, facts)
-    unstable = unstable_rows(model, rows, splits)
+    battery = run_battery(
+        model, pool, splits, policy, open_logged=open_logged, stop_over=extent.stop_over, progress=progress
+    )
+    again = asked_again(model, rows, sides, splits)
+    holds_rows = model.notes.holds_training_rows
     return Measurement(
         kind=pool.observations.kind,
-        attacks=with_worst(facts, decisive, seed=seed),
+        attacks=with_worst(battery.facts, battery.decisive, seed=seed),
         data=data_facts(splits, rows, sides),
-        splits=split_facts(splits, rows, referred),
-        validity=validity_facts(
-            sides,
-            blind,
-            scored,
-            referred,
-            unstable_rows=unstable,
-            holds_training_rows=model.notes.holds_training_rows,
-        ),
-        subgroups=subgroup_facts(scored.get(worst) if worst else None, pool, extent.subgroup_columns),
-        not_run=_not_run({**impossible, **without, **referred.why_not}, wanted),
+        splits=split_facts(splits, rows, battery.referred),
+        validity=validity_facts(sides, blind, battery, again, holds_training_rows=holds_rows),
+        subgroups=subgroup_facts(battery.worst, battery.pool, extent.subgroup_columns),
+        not_run=_not_run(battery),
         limitations=(
-            *(RETRAINING, *rows.notes, *splits.notes, *model.notes.warnings, *referred.notes),
-            *((UNSTABLE.format(unstable),) if unstable else ()),
+            *(RETRAINING, *rows.notes, *splits.notes, *model.notes.warnings, *battery.referred.notes),
+            *((UNSTABLE.format(again.differing, again.rows),) if again.differing else ()),
         ),
-        gating=gating,
-        pool=pool,
-        scored=scored,
+        gating=battery.gating,
+        pool=battery.pool,
+        scored=battery.scored,
         accuracy_members=accuracy(sides.members),
         accuracy_non_members=accuracy(sides.non_members),
         parameters=model.notes.parameters,
@@ -165,34 +141,8 @@ def _blind(rows: TestedRows, seed: int) -> BlindBaseline | None:
     return blind_baseline(rows.members, rows.non_members, rng=np.random.default_rng(seed))
 
 
-def _wanted(policy: Policy, pool: Pool, gating: tuple[str, ...]) -> tuple[str, ...]:
-    """Name the attacks to run: what gates, the rule's own, what a coarse model is judged by beside them, what the policy reports."""
-    kind = pool.observations.kind
-    always = ("confidence", "correctness") if kind == "classification" else KIND_ATTACKS[kind]
-    return tuple(dict.fromkeys((*gating, *always, *policy.attacks.report)))
-
-
-def _scored(names: tuple[str, ...], pool: Pool, seed: int) -> tuple[dict[str, Scored], Mapping[str, str]]:
-    from mlflow_privacy_gate.attacks._interface import Given
-
-    given = Given(pool.references, features_for(names, pool), pool.is_member, np.random.default_rng(seed))
-    possible, impossible = applicable(names, pool.observations, given)
-    return {name: score(name, pool, seed=seed) for name in possible}, impossible
-
-
-def _over(scored: Mapping[str, Scored], gating: tuple[str, ...], margin: float | None) -> bool:
-    if margin is None:
-        return False
-    decisive = [scored[name] for name in gating if name in scored]
-    return any(exceeds(stats.attack_auc(one.members, one.non_members), margin) for one in decisive)
-
-
-def _without(names: tuple[str, ...], others: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(name for name in names if name not in others)
-
-
-def _not_run(reasons: Mapping[str, str], wanted: tuple[str, ...]) -> tuple[NotRun, ...]:
+def _not_run(battery: Battery) -> tuple[NotRun, ...]:
     return (
-        *(NotRun(name, reasons[name]) for name in wanted if name in reasons),
+        *(NotRun(name, reason) for name, reason in battery.why_not.items()),
         *(NotRun(name, "not tried by this tool") for name in NOT_RUN_EVER),
     )

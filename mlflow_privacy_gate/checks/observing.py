@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.splits._interface import Splits
 
-ASKED_TWICE_ROWS = 200
+# Of each side.
+ASKED_AGAIN_ROWS = 100
+# A share of the largest answer: what a sum in single precision may differ by. Less hides no more than rounding the answers would.
+FLOAT_NOISE = 1e-5
 _ANSWERS = ("probabilities", "logits", "correct", "residuals", "log_likelihood")
 
 
@@ -30,6 +33,14 @@ class Sides:
 
     members: Observations
     non_members: Observations
+
+
+@dataclass(frozen=True)
+class AskedAgain:
+    """How many rows the model was asked about once more, and on how many of them it gave another answer."""
+
+    rows: int
+    differing: int
 
 
 @dataclass(frozen=True)
@@ -105,17 +116,32 @@ def _known(frame: pd.DataFrame, side: Observations) -> pd.DataFrame:
     return frame[side.kept] if side.unknown_labels else frame
 
 
-def unstable_rows(model: LoadedModel, rows: TestedRows, splits: Splits) -> int:
-    """Count the rows of a small sample on which the model, asked twice, gives two answers."""
-    sample = rows.members.head(ASKED_TWICE_ROWS)
-    features, labels = inputs(model, sample, splits), sample[splits.target]
-    first, again = (model.observe(features, labels) for _ in range(2))
-    for name in _ANSWERS:
-        given, repeated = getattr(first, name), getattr(again, name)
-        if given is not None:
-            differs = given != repeated
-            return int(np.count_nonzero(differs.any(axis=1) if differs.ndim > 1 else differs))
-    return 0
+def asked_again(model: LoadedModel, rows: TestedRows, sides: Sides, splits: Splits) -> AskedAgain:
+    """Ask once more about a small sample of both sides, and count the rows whose answer is not the one that was tested.
+
+    Against the very answers that were scored, so that a model which answers by how often or beside what it is asked shows too.
+    """
+    compared = [
+        _differing(said, model.observe(inputs(model, sample, splits), sample[splits.target]))
+        for said, frame in ((sides.members, rows.members), (sides.non_members, rows.non_members))
+        for sample in (frame.head(ASKED_AGAIN_ROWS),)
+    ]
+    return AskedAgain(sum(one.size for one in compared), sum(int(np.count_nonzero(one)) for one in compared))
+
+
+def _differing(tested: Observations, again: Observations) -> npt.NDArray[np.bool_]:
+    """Say of each row that was asked again (n,) whether its answer differs by more than float noise."""
+    first, repeated = _answers(tested)[: again.n], _answers(again)
+    if first.shape != repeated.shape:
+        return np.ones(again.n, dtype=np.bool_)
+    largest = max(float(np.abs(one[np.isfinite(one)]).max(initial=0.0)) for one in (first, repeated))
+    differs: npt.NDArray[np.bool_] = ~np.isclose(first, repeated, rtol=0.0, atol=FLOAT_NOISE * largest)
+    return np.asarray(differs.reshape(again.n, -1).any(axis=1))
+
+
+def _answers(said: Observations) -> npt.NDArray[np.float64]:
+    given = next(answer for name in _ANSWERS if (answer := getattr(said, name)) is not None)
+    return np.asarray(given, dtype=np.float64)
 
 
 def accuracy(side: Observations) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate import stats
@@ -15,8 +14,8 @@ if TYPE_CHECKING:
 
     from mlflow_privacy_gate.attacks.blind import BlindBaseline
     from mlflow_privacy_gate.attacks.observations import Observations
-    from mlflow_privacy_gate.checks.attacking import Scored
-    from mlflow_privacy_gate.checks.observing import Sides
+    from mlflow_privacy_gate.checks.battery import Battery
+    from mlflow_privacy_gate.checks.observing import AskedAgain, Sides
     from mlflow_privacy_gate.checks.referring import Referred
     from mlflow_privacy_gate.checks.rows import TestedRows
     from mlflow_privacy_gate.splits._interface import Split, Splits
@@ -49,23 +48,23 @@ def split_facts(splits: Splits, rows: TestedRows, referred: Referred) -> SplitFa
 def validity_facts(
     sides: Sides,
     blind: BlindBaseline | None,
-    scored: Mapping[str, Scored],
-    referred: Referred,
+    battery: Battery,
+    again: AskedAgain,
     *,
-    unstable_rows: int,
     holds_training_rows: str | None,
 ) -> ValidityFacts:
     """State what was measured of the test itself."""
     # Ties are a fact of the model's answers: they are counted on the rule's own score, or on the first that there is.
-    coarse = scored.get("confidence") or next(iter(scored.values()), None)
+    coarse = battery.scored.get("confidence") or next(iter(battery.scored.values()), None)
     return ValidityFacts(
         blind_auc=blind.auc if blind else None,
         blind_ci_low=blind.interval.low if blind else None,
         blind_columns=blind.column_names if blind and blind.interval.low > 0.5 else (),
         tie_share=stats.tie_share(coarse.members, coarse.non_members) if coarse else None,
-        positive_control_auc=referred.control_auc,
-        positive_control_ci_low=referred.control_ci_low,
-        unstable_rows=unstable_rows,
+        positive_control_auc=battery.referred.control_auc,
+        positive_control_ci_low=battery.referred.control_ci_low,
+        unstable_rows=again.differing,
+        asked_again_rows=again.rows,
         smallest_detectable_auc=stats.smallest_detectable_auc(sides.members.n, sides.non_members.n),
         holds_training_rows=holds_training_rows,
     )

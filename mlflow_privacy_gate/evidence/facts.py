@@ -105,7 +105,10 @@ class SplitFacts:
 
 @dataclass(frozen=True)
 class ValidityFacts:
-    """What was measured of the test itself. ``blind_*``: None when the blind baseline was not run."""
+    """What was measured of the test itself. ``blind_*``: None when the blind baseline was not run.
+
+    ``unstable_rows`` of ``asked_again_rows`` were answered otherwise, by more than float noise, when the model was asked once more.
+    """
 
     blind_auc: float | None = None
     blind_ci_low: float | None = None
@@ -116,6 +119,7 @@ class ValidityFacts:
     unstable_rows: int | None = None
     smallest_detectable_auc: float | None = None
     holds_training_rows: str | None = None
+    asked_again_rows: int | None = None
 
 
 @dataclass(frozen=True)

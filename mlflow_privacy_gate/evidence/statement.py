@@ -252,6 +252,7 @@ def _examined(evidence: Evidence) -> list[str]:
         ReasonCode.PG106: validity.tie_share is not None,
         ReasonCode.PG107: splits.used_for_tuning is not None,
         ReasonCode.PG109: validity.positive_control_auc is not None,
+        ReasonCode.PG110: validity.asked_again_rows is not None,
         ReasonCode.PG201: bool(evidence.attacks),
         ReasonCode.PG203: bool(evidence.subgroups),
         ReasonCode.PG205: budget is not None and budget.epsilon_lower_bound is not None,

@@ -1,4 +1,4 @@
-"""Whether the test itself can be relied on: findings PG101 to PG109, and PG403 beside them."""
+"""Whether the test itself can be relied on: findings PG101 to PG110, and PG403 beside them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ from mlflow_privacy_gate.vocabulary import Effect, Finding, ReasonCode
 UNKNOWN_LABELS_LIMIT = 0.01
 TIES_LIMIT = 0.2
 FEWEST_SHARED_ROWS = 3
+# Answers made up at random on a share q of the rows hide at most q of attack AUC: here a fifth of what the default margin allows over 0.5.
+UNSTABLE_LIMIT = 0.01
 
 
 def validity(policy: Policy, evidence: Evidence, margin: float) -> Iterator[Finding]:
@@ -25,6 +27,7 @@ def validity(policy: Policy, evidence: Evidence, margin: float) -> Iterator[Find
     yield from _as_logged(evidence)
     yield from _rows(policy, evidence, margin)
     yield from _scores(policy, evidence)
+    yield from _stability(evidence)
     yield from _positive_control(evidence, margin)
     if evidence.splits.used_for_tuning:
         yield Finding(
@@ -139,6 +142,27 @@ def _scores(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
                 limit=0.5,
                 effect_override=Effect.WARN,
             )
+
+
+def _stability(evidence: Evidence) -> Iterator[Finding]:
+    """Find answers that change: few are a warning; with many, the numbers are of one asking and an attacker may ask again and again."""
+    differing, asked = evidence.validity.unstable_rows, evidence.validity.asked_again_rows
+    if not differing:
+        return
+    few = asked is not None and differing <= UNSTABLE_LIMIT * asked
+    of = "" if asked is None else f" of {asked:,}"
+    yield Finding(
+        ReasonCode.PG110,
+        f"Asked again about rows it had answered, the model answered {plural(differing, 'row')}{of} otherwise. "
+        + (
+            "Every number here is of one asking."
+            if few
+            else "Whoever asks again and again learns more than was measured."
+        ),
+        value=differing,
+        limit=None if asked is None else UNSTABLE_LIMIT * asked,
+        effect_override=Effect.WARN if few else None,
+    )
 
 
 def _positive_control(evidence: Evidence, margin: float) -> Iterator[Finding]:

@@ -19,6 +19,7 @@ from fakes import (
     PerfectlyLeakyModel,
     RandomAnswerModel,
     Stopped,
+    WaveringModel,
     by_probability,
     rows,
     splits,
@@ -29,6 +30,7 @@ from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.checks.checking import Wishes, run_check
 from mlflow_privacy_gate.checks.found_card import GivenCard
+from mlflow_privacy_gate.cli.check_formats import FORMATS
 from mlflow_privacy_gate.errors import (
     CardError,
     CouldNotJudge,
@@ -136,11 +138,45 @@ def test_a_model_that_shows_labels_only_cannot_be_judged_unless_the_policy_allow
     assert (allowed.verdict, allowed.attack, allowed.attack_auc) == (Outcome.FAIL, "correctness", 1.0)
 
 
-def test_a_model_that_answers_at_random_is_asked_twice_and_named(registry: FakeRegistry) -> None:
+def test_a_model_that_answers_at_random_is_asked_again_and_not_judged(registry: FakeRegistry) -> None:
     result = checked(registry, RandomAnswerModel())
-    assert result.evidence.validity.unstable_rows == 200
-    assert "Asked twice about the same rows, the model gave two answers on 200" in result.card
-    assert "Asked twice" not in checked(registry, FairModel()).card
+    validity = result.evidence.validity
+    assert (validity.unstable_rows, validity.asked_again_rows) == (200, 200)
+    assert result.verdict is Outcome.INCONCLUSIVE
+    assert "Asked again about 200 of the rows, the model answered 200 of them otherwise" in result.card
+    assert "PG110" in result.card
+    assert "Asked again" not in checked(registry, FairModel()).card
+
+
+@pytest.mark.parametrize(
+    ("model", "verdict", "found"),
+    [
+        (WaveringModel(rows=ROWS, scale=1e-7), Outcome.PASS, False),
+        (WaveringModel(rows=1), Outcome.PASS, True),
+        (WaveringModel(rows=2), Outcome.INCONCLUSIVE, True),
+        (WaveringModel(rows=ROWS, steady_from=2), Outcome.INCONCLUSIVE, True),
+    ],
+    ids=["float noise", "one row in a hundred", "two rows in a hundred", "steady once it was tested"],
+)
+def test_answers_that_change_are_warned_of_where_few_and_not_judged_where_many(
+    registry: FakeRegistry, model: FakeModel, verdict: Outcome, found: bool
+) -> None:
+    result = checked(registry, model)
+    assert result.verdict is verdict
+    assert ("PG110" in codes(result)) is found
+    assert ("PG110" in result.card) is found
+    assert ("PG110" in FORMATS["text"](result)) is found
+
+
+def test_a_leak_is_a_fail_even_of_a_model_that_answers_otherwise_each_time(registry: FakeRegistry) -> None:
+    class Leaky(RandomAnswerModel):
+        def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
+            known = features["a"].isin(REMEMBERED).to_numpy()
+            return by_probability(self.rng.uniform(0.2, 0.8, len(features)) + np.where(known, 0.15, 0.0), labels)
+
+    result = checked(registry, Leaky())
+    assert result.verdict is Outcome.FAIL
+    assert {"PG110", "PG201"} <= codes(result)
 
 
 def test_every_attack_that_this_tool_never_tries_is_named_as_not_run(registry: FakeRegistry) -> None:

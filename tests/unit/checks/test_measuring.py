@@ -165,7 +165,7 @@ class TailModel(FakeModel):
 
     def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
         known = features["a"].isin(self.remembered).to_numpy()
-        shade = 0.5 + 0.2 * (np.argsort(np.argsort(features["b"].to_numpy())) / len(features))
+        shade = 0.5 + 0.2 / (1 + np.exp(-features["b"].to_numpy()))
         return by_probability(np.where(known, 0.05 if self.forgotten else 0.99, shade), labels)
 
 

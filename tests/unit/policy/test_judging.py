@@ -190,6 +190,20 @@ def test_a_fail_outranks_what_is_merely_inconclusive() -> None:
     assert {"PG201", "PG102", "PG105"} <= set(found.reason_codes)
 
 
+@pytest.mark.parametrize(
+    ("differing", "asked", "outcome"),
+    [(0, 200, Outcome.PASS), (2, 200, Outcome.PASS), (3, 200, Outcome.INCONCLUSIVE), (1, None, Outcome.INCONCLUSIVE)],
+)
+def test_answers_that_change_warn_up_to_one_row_in_a_hundred_and_block_above(
+    differing: int, asked: int | None, outcome: Outcome
+) -> None:
+    evidence = measured()
+    wavering = replace(evidence.validity, unstable_rows=differing, asked_again_rows=asked)
+    found = verdict(replace(evidence, validity=wavering))
+    assert found.outcome is outcome
+    assert bool(messages(found, ReasonCode.PG110)) is (differing > 0)
+
+
 def test_a_blind_classifier_whose_interval_reaches_chance_says_nothing() -> None:
     evidence = measured(validity=ValidityFacts(blind_auc=0.56, blind_ci_low=0.49))
     assert verdict(evidence).outcome is Outcome.PASS
