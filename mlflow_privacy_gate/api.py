@@ -182,14 +182,18 @@ def signer_for(
     """Find the signing key: ``key``, else ``$PRIVACY_GATE_SIGNING_KEY``, else ``privacy-gate.key`` beside the policy; None without one.
 
     A key is a file, or the URI of a key that a key management service holds (``awskms:…``, ``gcpkms:…``, ``azurekms:…``); its public
-    half is then the policy's key of that role. The key beside the policy is the tester's and serves no other role. UsageError when a
+    half is then the policy's key of that role. ``keyless:`` signs through Sigstore as the policy's identity of that role. The key
+    beside the policy is the tester's and serves no other role. UsageError when a
     key that was named, or that lies beside the policy, cannot be used.
     """
+    from mlflow_privacy_gate.evidence.keyless_signer import is_keyless, keyless_signer
     from mlflow_privacy_gate.evidence.kms_signer import is_key_uri, kms_signer
     from mlflow_privacy_gate.evidence.signing import load_signer
 
     named = key or environ.get(KEY_VARIABLE)
     password = environ.get(PASSWORD_VARIABLE)
+    if named and is_keyless(str(named)):
+        return keyless_signer(str(named), policy.trusted_keys, role=role)
     if named and is_key_uri(str(named)):
         return kms_signer(str(named), policy.trusted_keys, role=role, password=password)
     beside = policy.folder / KEY_FILE if policy.folder and role is KeyRole.TESTER else None

@@ -68,6 +68,7 @@ def show_id(file: Path) -> None:
 
 
 def _list(policy: Path | None, output: str) -> None:
+    from mlflow_privacy_gate.evidence.identities import TrustedIdentity
     from mlflow_privacy_gate.policy import find_policy
 
     found = find_policy(policy, os.environ, Path.cwd())
@@ -79,6 +80,8 @@ def _list(policy: Path | None, output: str) -> None:
             "not_after": key.not_after.isoformat() if key.not_after else None,
             "trusted_now": key.trusted_at(now),
             "key_id": key.key_id,
+            "identity": key.identity if isinstance(key, TrustedIdentity) else None,
+            "issuer": key.issuer if isinstance(key, TrustedIdentity) else None,
         }
         for key in found.trusted_keys
     ]
@@ -90,4 +93,5 @@ def _list(policy: Path | None, output: str) -> None:
     for row in rows:
         until = f"until {row['not_after']}" if row["not_after"] else "without end"
         state = "trusted" if row["trusted_now"] else "NO LONGER TRUSTED"
-        click.echo(f"{row['id']}: {row['role']}, {state}, {until}\n  {row['key_id']}")
+        named = f"{row['identity']}, vouched for by {row['issuer']}" if row["identity"] else row["key_id"]
+        click.echo(f"{row['id']}: {row['role']}, {state}, {until}\n  {named}")

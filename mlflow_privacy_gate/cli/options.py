@@ -36,7 +36,7 @@ def key_option(command: Command) -> Command:
     return click.option(
         "--key",
         metavar="FILE|URI",
-        help="Signing key: a file, or a key service's URI such as awskms:… "
+        help="Signing key: a file, a key service's URI such as awskms:…, or keyless: for Sigstore "
         "(default: PRIVACY_GATE_SIGNING_KEY, else privacy-gate.key beside the policy).",
     )(command)
 
@@ -46,7 +46,7 @@ def officer_key_option(command: Command) -> Command:
     return click.option(
         "--key",
         metavar="FILE|URI",
-        help="The privacy officer's signing key: a file, or a key service's URI such as awskms:… "
+        help="The privacy officer's signing key: a file, a key service's URI such as awskms:…, or keyless: for Sigstore "
         "(default: PRIVACY_GATE_SIGNING_KEY).",
     )(command)
 

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat, load_pem_public_key
 
 from mlflow_privacy_gate.errors import UsageError
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
 from mlflow_privacy_gate.vocabulary import KeyRole
 
 PublicKey: TypeAlias = Ed25519PublicKey | ec.EllipticCurvePublicKey | rsa.RSAPublicKey
@@ -57,6 +58,9 @@ class TrustedKey:
     def verifies(self, signature: bytes, message: bytes) -> bool:
         """Whether ``signature`` over ``message`` was made with this key."""
         return _verifies(parse_public_key(self.public_key), signature, message)
+
+
+Trusted: TypeAlias = TrustedKey | TrustedIdentity
 
 
 @lru_cache(maxsize=256)

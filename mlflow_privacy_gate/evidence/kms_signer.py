@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mlflow_privacy_gate.errors import CouldNotLook, UsageError
-from mlflow_privacy_gate.evidence.keys import TrustedKey, parse_public_key
+from mlflow_privacy_gate.evidence.keys import Trusted, TrustedKey, parse_public_key
 from mlflow_privacy_gate.vocabulary import KeyRole
 
 # Two letters at least before the colon: C:\keys\tester.key is a file.
@@ -50,14 +50,14 @@ def is_key_uri(key: str) -> bool:
     return _URI.fullmatch(key) is not None and not Path(key).exists()
 
 
-def kms_signer(uri: str, keys: Sequence[TrustedKey], *, role: KeyRole, password: str | None = None) -> KmsSigner:
+def kms_signer(uri: str, keys: Sequence[Trusted], *, role: KeyRole, password: str | None = None) -> KmsSigner:
     """Open the signer behind a URI; ``keys`` are the policy's, ``password`` is the PIN or passphrase where one is asked for.
 
     UsageError when securesystemslib or the service's own library is missing, the URI is none it knows, or it is not clear which of the
     policy's keys of ``role`` is meant. Most services are not asked before the first signature.
     """
     address, _, key_name = uri.partition("#")
-    key = _public_half(uri, key_name, [key for key in keys if key.role == role], role)
+    key = _public_half(uri, key_name, [key for key in keys if isinstance(key, TrustedKey) and key.role == role], role)
     try:
         from securesystemslib.exceptions import UnsupportedLibraryError
         from securesystemslib.signer import Signer, SSlibKey  # type: ignore[attr-defined] # exported by assignment

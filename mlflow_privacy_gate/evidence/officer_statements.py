@@ -28,7 +28,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign, strict_json
 from mlflow_privacy_gate.evidence.in_toto import PREDICATE_PATH, About, from_in_toto, to_in_toto
-from mlflow_privacy_gate.evidence.keys import TrustedKey
+from mlflow_privacy_gate.evidence.keys import Trusted
 from mlflow_privacy_gate.evidence.officers import Exemption, SignOff, Waiver
 from mlflow_privacy_gate.evidence.signing import Signer
 from mlflow_privacy_gate.evidence.verification import CLOCK_SKEW, verify_signatures
@@ -146,7 +146,7 @@ def read_officer_statement(kind: type[_T], payload: bytes) -> _T:
 
 
 def verify_statement(
-    kind: type[_T], envelope: bytes | str, *, keys: Sequence[TrustedKey], now: datetime
+    kind: type[_T], envelope: bytes | str, *, keys: Sequence[Trusted], now: datetime
 ) -> VerifiedStatement[_T]:
     """Believe a statement of that kind signed with a privacy officer's key; EvidenceRejected says at which step it is not.
 
@@ -162,7 +162,7 @@ def verify_statement(
 
 
 def exemptions_in_force(
-    envelopes: Sequence[bytes | str], *, keys: Sequence[TrustedKey], model_digest: str, workspace: str, now: datetime
+    envelopes: Sequence[bytes | str], *, keys: Sequence[Trusted], model_digest: str, workspace: str, now: datetime
 ) -> tuple[tuple[VerifiedStatement[Exemption], ...], tuple[str, ...]]:
     """Give the exemptions that count for these bytes in this workspace, and why each of the others does not."""
     counting, others = [], []

@@ -1,7 +1,7 @@
 """Private keys: whoever holds one can make evidence that the gate believes.
 
-A key file is PKCS8 PEM, either encrypted or readable by its owner alone. Other signers (a key management service) fit the same small
-:class:`Signer` protocol. Nothing in here logs, prints or returns a private key.
+A key file is PKCS8 PEM, either encrypted or readable by its owner alone. Other signers (a key management service, Sigstore) fit the same
+small :class:`Signer` protocol. Nothing in here logs, prints or returns a private key.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from mlflow_privacy_gate.evidence.keys import public_key_id, public_pem
 
 
 class Signer(Protocol):
-    """Something that signs bytes under a key whose public half others know by ``key_id``."""
+    """Something that signs bytes under a key or an identity that others know by ``key_id``."""
 
     @property
     def key_id(self) -> str:
-        """The id of the public key, as :func:`mlflow_privacy_gate.evidence.keys.public_key_id` gives it."""
+        """The id by which the policy's :data:`mlflow_privacy_gate.evidence.keys.Trusted` knows whoever signs."""
 
     def sign(self, message: bytes) -> bytes:
-        """Return the raw signature over ``message``."""
+        """Return the signature over ``message``: the raw one of a key, a Sigstore bundle of an identity."""
 
 
 class Ed25519Signer:

@@ -25,7 +25,8 @@ from datetime import datetime, timedelta
 from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
 from mlflow_privacy_gate.evidence.envelope import PAYLOAD_TYPE, Envelope, Signature, open_envelope
 from mlflow_privacy_gate.evidence.facts import Evidence
-from mlflow_privacy_gate.evidence.keys import TrustedKey
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
+from mlflow_privacy_gate.evidence.keys import Trusted
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.vocabulary import KeyRole, ReasonCode
 
@@ -50,7 +51,7 @@ class VerifiedEvidence:
 def verify(
     envelope: bytes | str,
     *,
-    keys: Sequence[TrustedKey],
+    keys: Sequence[Trusted],
     allow_unsigned: bool,
     model_digest: str,
     now: datetime,
@@ -74,12 +75,12 @@ def verify(
 def verify_signatures(
     envelope: bytes | str,
     *,
-    keys: Sequence[TrustedKey],
+    keys: Sequence[Trusted],
     allow_unsigned: bool,
     role: KeyRole,
     now: datetime,
     payload_type: str = PAYLOAD_TYPE,
-) -> tuple[Envelope, TrustedKey | None]:
+) -> tuple[Envelope, Trusted | None]:
     """Return the opened envelope and the first key that signed it (None: unsigned, and that is allowed).
 
     For every kind of signed statement. EvidenceRejected: PG002 for a bad form, a bad or a missing signature, PG003 where no trusted
@@ -105,8 +106,8 @@ def verify_signatures(
 
 
 def _signer(
-    opened: Envelope, signature: Signature, of_role: Sequence[TrustedKey], keys: Sequence[TrustedKey], now: datetime
-) -> TrustedKey:
+    opened: Envelope, signature: Signature, of_role: Sequence[Trusted], keys: Sequence[Trusted], now: datetime
+) -> Trusted:
     signed_bytes = opened.signed_bytes()
     made_by = [key for key in of_role if key.verifies(signature.value, signed_bytes)]
     trusted = [key for key in made_by if key.trusted_at(now)]
@@ -121,7 +122,10 @@ def _signer(
         raise _untrusted(f"signed by a key that the policy does not name ({signature.key_id[:16]!r})")
     if named.role != of_role[0].role:
         raise _untrusted(f"the key {named.id} has the role {named.role}, not {of_role[0].role}")
-    raise EvidenceRejected(f"the signature is not what {named.id} would have made over these bytes")
+    reason = named.fault(signature.value, signed_bytes) if isinstance(named, TrustedIdentity) else None
+    raise EvidenceRejected(
+        f"the signature is not what {named.id} would have made over these bytes{f' ({reason})' if reason else ''}"
+    )
 
 
 def _check_subject(evidence: Evidence, model_digest: str) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from mlflow_privacy_gate.evidence.keys import TrustedKey
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
+from mlflow_privacy_gate.evidence.keys import Trusted, TrustedKey
 from mlflow_privacy_gate.policy import values
 from mlflow_privacy_gate.policy.values import DISTINCT, SOME, choice
 from mlflow_privacy_gate.vocabulary import (
@@ -152,17 +153,38 @@ class EvidenceRules(_Section):
 
 
 class PolicyKey(_Section):
-    """A public key (SPKI PEM) that is trusted in one role until ``not_after``."""
+    """A public key (SPKI PEM), or a Sigstore identity with its issuer, that is trusted in one role until ``not_after``.
+
+    ``trust_root`` is the file with the keys of the identity's Sigstore instance; none: the public one's, as sigstore keeps them.
+    """
 
     id: values.Text
     role: Annotated[KeyRole, choice(KeyRole)]
-    public_key: values.PublicKeyPem
+    public_key: values.PublicKeyPem | None = None
+    identity: values.Identity | None = None
+    issuer: values.Issuer | None = None
+    trust_root: values.Text | None = None
     not_after: values.Moment | None = None
 
-    @property
-    def trusted(self) -> TrustedKey:
-        """This key as the verifier takes it."""
-        return TrustedKey(id=self.id, role=self.role, public_key=self.public_key, not_after=self.not_after)
+    @model_validator(mode="after")
+    def _key_or_identity(self) -> PolicyKey:
+        of_an_identity = (self.identity, self.issuer, self.trust_root)
+        sound = not any(of_an_identity) if self.public_key else bool(self.identity and self.issuer)
+        if not sound:
+            raise PydanticCustomError(
+                "policy_value",
+                "expected either `public_key`, or `identity` and `issuer` (with `trust_root` where it is needed)",
+            )
+        return self
+
+    def trusted(self, folder: Path | None = None) -> Trusted:
+        """This key or identity as the verifier takes it; a relative ``trust_root`` counts from ``folder``."""
+        if self.public_key is not None:
+            return TrustedKey(self.id, self.role, self.public_key, self.not_after)
+        assert self.identity is not None
+        assert self.issuer is not None
+        root = None if self.trust_root is None else (folder or Path()) / self.trust_root
+        return TrustedIdentity(self.id, self.role, self.identity, self.issuer, root, self.not_after)
 
 
 class Waivers(_Section):
@@ -237,16 +259,19 @@ class Policy(_Section):
             for earlier in keys[:position]:
                 if key.id == earlier.id:
                     problems.append(f"two keys have the id {key.id!r}")
-                if key.trusted.key_id == earlier.trusted.key_id:
-                    problems.append(f"{earlier.id!r} and {key.id!r} are one key; a key has one role and stands once")
+                if key.trusted().key_id == earlier.trusted().key_id:
+                    what = "a key" if key.public_key else "an identity"
+                    problems.append(
+                        f"{earlier.id!r} and {key.id!r} are one {what.split()[1]}; {what} has one role and stands once"
+                    )
         if problems:
             raise PydanticCustomError("policy_value", "{text}", {"text": "; ".join(problems)})
         return keys
 
     @property
-    def trusted_keys(self) -> tuple[TrustedKey, ...]:
-        """All keys as the verifier takes them; it checks their role, and their validity in time."""
-        return tuple(key.trusted for key in self.keys)
+    def trusted_keys(self) -> tuple[Trusted, ...]:
+        """All keys and identities as the verifier takes them; it checks their role, and their validity in time."""
+        return tuple(key.trusted(self.folder) for key in self.keys)
 
     def trusts(self, role: KeyRole) -> bool:
         """Whether any key stands in that role."""

@@ -32,6 +32,7 @@ def effective_yaml(policy: Policy) -> str:
     for section, flag in _FLAGS:
         if not values[section][flag]:
             del values[section][flag]
+    values["keys"] = [{name: value for name, value in key.items() if value is not None} for key in values["keys"]]
     for path in policy.loosened:
         *sections, key = path.split(".")
         holder: dict[str, Any] = values[sections[0]] if sections else values

@@ -141,6 +141,20 @@ def _public_key(value: object) -> str:
     return value
 
 
+def _identity(value: object) -> str:
+    if not isinstance(value, str) or not value or value != value.strip():
+        raise refused("an e-mail address or a URI, as the certificate names it", value)
+    if "*" in value:
+        raise refused("one identity, letter by letter", value, "patterns are not taken; list each identity")
+    return value
+
+
+def _issuer(value: object) -> str:
+    if not isinstance(value, str) or not re.fullmatch(r"https://[^\s*]+", value):
+        raise refused("the issuer's https:// address, as the certificate names it", value)
+    return value
+
+
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise refused("a text", value)
@@ -218,6 +232,8 @@ Flag = Annotated[bool, BeforeValidator(_flag)]
 Always = Annotated[bool, BeforeValidator(_always)]
 FormatVersion = Annotated[int, BeforeValidator(_format_version)]
 PublicKeyPem = Annotated[str, BeforeValidator(_public_key)]
+Identity = Annotated[str, BeforeValidator(_identity)]
+Issuer = Annotated[str, BeforeValidator(_issuer)]
 Text = Annotated[str, BeforeValidator(_text)]
 Category = Annotated[str, BeforeValidator(_category)]
 AttackName = Annotated[str, BeforeValidator(_attack)]

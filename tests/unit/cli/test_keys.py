@@ -44,6 +44,15 @@ def test_the_list_names_each_key_with_role_end_and_id() -> None:
     assert TESTER.key_id in text
 
 
+def test_an_identity_is_listed_by_its_name_and_issuer() -> None:
+    Path("privacy-gate.yaml").write_text(
+        "version: 1\nkeys: [{id: ci, role: tester, identity: a@b.c, issuer: 'https://issuer.example'}]\n"
+    )
+    [row] = json.loads(run("--output", "json").stdout)
+    assert (row["id"], row["identity"], row["issuer"]) == ("ci", "a@b.c", "https://issuer.example")
+    assert "ci: tester, trusted, without end\n  a@b.c, vouched for by https://issuer.example" in run().stdout
+
+
 def test_a_policy_without_keys_says_so() -> None:
     assert "trusts no key" in run().stdout
 

@@ -9,6 +9,7 @@ import pytest
 
 from mlflow_privacy_gate.errors import EvidenceRejected
 from mlflow_privacy_gate.evidence.facts import Metric, RecomputedEpsilon
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
 from mlflow_privacy_gate.evidence.keys import TrustedKey
 from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement, verify_statement
 from mlflow_privacy_gate.evidence.officers import Exemption, Scope, ScopeKind, SignOff, Waiver
@@ -63,6 +64,20 @@ def test_the_first_envelope_with_a_measured_privacy_budget_says_what_it_said() -
     assert (budget.epsilon_lower_bound, budget.level, budget.attack, budget.tail) == (1.25, 0.95, "confidence", "out")
     assert (budget.rows_members, budget.rows_non_members, budget.seed) == (500, 499, 0)
     assert read("full").evidence.privacy_budget is None
+
+
+def test_the_first_envelope_signed_as_an_identity_verifies_and_says_what_it_said() -> None:
+    pytest.importorskip("sigstore", reason="the extra [keyless] is not installed")
+    pipeline = TrustedIdentity(
+        "pipeline",
+        KeyRole.TESTER,
+        "https://github.com/clinic/credit/.github/workflows/check.yml@refs/heads/main",
+        "https://token.actions.githubusercontent.com",
+        FOLDER / "keyless-root.json",
+    )
+    envelope = (FOLDER / "keyless.dsse.json").read_bytes()
+    verified = verify(envelope, keys=[pipeline], allow_unsigned=False, model_digest=MODEL_DIGEST, now=NOW)
+    assert verified.evidence == read("full").evidence
 
 
 def test_the_first_unsigned_envelope_is_still_read_only_where_that_is_allowed() -> None:

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import base64
+import json
+import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -46,6 +48,25 @@ def test_believed_passing_evidence_of_these_bytes_is_allowed() -> None:
     assert decision.evidence == evidence_in(PASSING)
     assert decision.envelope_sha256 is not None
     assert decision.mode is Mode.ENFORCE
+
+
+def test_a_server_without_sigstore_refuses_an_identitys_evidence_and_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = json.loads(base64.b64decode(PASSING))
+    content["signatures"][0]["sig"] = base64.b64encode(b'{"mediaType":""}').decode()
+    keys = [{"id": "ci", "role": "tester", "identity": "a@b.c", "issuer": "https://issuer.example"}]
+    for name in ("sigstore", "sigstore.models", "sigstore.verify"):
+        monkeypatch.setitem(sys.modules, name, None)
+    decision = ruled(json.dumps(content).encode(), policy=parse_policy(json.dumps({"version": 1, "keys": keys})))
+    assert not decision.allowed
+    assert [finding.code for finding in decision.blocking] == [ReasonCode.PG003]
+    assert "pip install 'mlflow-privacy-gate[keyless]'" in decision.refusal
+    # A key beside it still counts for what it signed.
+    both = POLICY.model_copy(
+        update={"keys": (*POLICY.keys, *parse_policy(json.dumps({"version": 1, "keys": keys})).keys)}
+    )
+    assert ruled(PASSING, policy=both).allowed
 
 
 def evidence_in(envelope: str) -> Evidence:

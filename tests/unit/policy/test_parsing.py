@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import hashlib
 from datetime import datetime, timezone
+from pathlib import Path
 
 import pytest
 import yaml
@@ -10,6 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlflow_privacy_gate.errors import PolicyError
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
+from mlflow_privacy_gate.evidence.keys import TrustedKey
 from mlflow_privacy_gate.policy.model import Mode, Policy
 from mlflow_privacy_gate.policy.parsing import built_in_policy, parse_policy
 from mlflow_privacy_gate.policy.rendering import effective_yaml
@@ -163,9 +166,7 @@ def test_scientific_notation_is_a_number() -> None:
 def test_a_key_is_trusted_in_its_role_until_its_end() -> None:
     pem = fresh_signer().public_pem
     policy = parse_policy(f"version: 1\nkeys:\n{key_entry('a', 'tester', pem)}    not_after: 2027-01-31\n")
-    [key] = policy.trusted_keys
-    assert (key.id, key.role, key.public_key) == ("a", KeyRole.TESTER, pem)
-    assert key.not_after == datetime(2027, 1, 31, tzinfo=timezone.utc)
+    assert policy.trusted_keys == (TrustedKey("a", KeyRole.TESTER, pem, datetime(2027, 1, 31, tzinfo=timezone.utc)),)
     assert policy.trusts(KeyRole.TESTER)
     assert not policy.trusts(KeyRole.PRIVACY_OFFICER)
 
@@ -194,6 +195,64 @@ def test_a_private_key_in_the_policy_is_refused_without_showing_it() -> None:
 def test_a_key_that_is_none_is_refused_with_its_line() -> None:
     [problem] = problems("version: 1\nkeys:\n  - id: a\n    role: tester\n    public_key: abc\n")
     assert problem.startswith("privacy-gate.yaml:5: keys[0].public_key: expected a public key")
+
+
+IDENTITY, ISSUER = "https://github.com/c/m/.github/workflows/check.yml@refs/heads/main", "https://issuer.example"
+
+
+def identity_entry(name: str, role: str, identity: str = IDENTITY, issuer: str = ISSUER, more: str = "") -> str:
+    return f"  - {{id: {name}, role: {role}, identity: '{identity}', issuer: '{issuer}'{more}}}\n"
+
+
+def test_an_identity_stands_in_the_place_of_a_key(tmp_path: Path) -> None:
+    more = ", trust_root: root.json, not_after: 2027-01-31"
+    text = f"version: 1\nkeys:\n{identity_entry('a', 'tester', more=more)}{identity_entry('b', 'tester', 'x@y.z')}"
+    policy = parse_policy(text, folder=tmp_path)
+    end = datetime(2027, 1, 31, tzinfo=timezone.utc)
+    assert policy.trusted_keys == (
+        TrustedIdentity("a", KeyRole.TESTER, IDENTITY, ISSUER, tmp_path / "root.json", end),
+        TrustedIdentity("b", KeyRole.TESTER, "x@y.z", ISSUER),
+    )
+    assert policy.trusts(KeyRole.TESTER)
+    assert mistakes(text) == ()
+
+
+def test_one_identity_in_two_roles_is_refused() -> None:
+    text = f"version: 1\nkeys:\n{identity_entry('a', 'tester')}{identity_entry('b', 'privacy-officer')}"
+    assert problems(text) == (
+        "privacy-gate.yaml:2: keys: 'a' and 'b' are one identity; an identity has one role and stands once",
+    )
+    other = identity_entry("b", "privacy-officer", issuer="https://other.example")
+    assert mistakes(f"version: 1\nkeys:\n{identity_entry('a', 'tester')}{other}") == ()
+
+
+@pytest.mark.parametrize(
+    ("entry", "expected"),
+    [
+        ("{id: a, role: tester}", "keys[0]: expected either `public_key`, or `identity` and `issuer`"),
+        ("{id: a, role: tester, identity: x@y.z}", "keys[0]: expected either"),
+        ("{id: a, role: tester, issuer: 'https://i.example'}", "keys[0]: expected either"),
+        ("{id: a, role: tester, trust_root: r.json}", "keys[0]: expected either"),
+        ("{id: a, role: tester, identity: '*@y.z', issuer: 'https://i.example'}", "keys[0].identity: expected one"),
+        ("{id: a, role: tester, identity: ' x@y.z', issuer: 'https://i.example'}", "keys[0].identity: expected an e-"),
+        ("{id: a, role: tester, identity: 7, issuer: 'https://i.example'}", "keys[0].identity: expected an e-mail"),
+        ("{id: a, role: tester, identity: x@y.z, issuer: i.example}", "keys[0].issuer: expected the issuer's https"),
+        ("{id: a, role: tester, identity: x@y.z, issuer: 'http://i.example'}", "keys[0].issuer: expected the issuer"),
+        ("{id: a, role: tester, identity: x@y.z, issuer: 'https://*'}", "keys[0].issuer: expected the issuer's https"),
+        ("{id: a, role: tester, identity: x@y.z, isuer: 'https://i.example'}", "keys[0].isuer: unknown key (did you"),
+        ("{id: a, role: tester, identity: x@y.z, issuer: 'https://i.example', trust_root: 1}", "keys[0].trust_root: "),
+    ],
+)
+def test_an_identity_that_cannot_be_meant_is_refused_with_its_line(entry: str, expected: str) -> None:
+    [problem] = problems(f"version: 1\nkeys:\n  - {entry}\n")
+    assert problem.startswith(f"privacy-gate.yaml:3: {expected}")
+
+
+def test_a_key_and_an_identity_in_one_entry_are_refused() -> None:
+    pem = fresh_signer().public_pem
+    for more in ("    identity: x@y.z\n    issuer: https://i.example\n", "    trust_root: root.json\n"):
+        [problem] = problems(f"version: 1\nkeys:\n{key_entry('a', 'tester', pem)}{more}")
+        assert problem.startswith("privacy-gate.yaml:3: keys[0]: expected either `public_key`, or `identity`")
 
 
 def test_a_policy_cannot_be_changed_once_parsed() -> None:
