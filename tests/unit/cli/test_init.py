@@ -24,7 +24,7 @@ def test_init_writes_a_policy_that_trusts_the_key_beside_it(tmp_path: Path) -> N
     policy = load_policy(tmp_path / "privacy-gate.yaml")
     signer = load_signer(tmp_path / "privacy-gate.key")
     assert [(key.id, key.role) for key in policy.keys] == [("tester", "tester")]
-    assert policy.keys[0].public_key.strip() == signer.public_pem.strip()
+    assert (policy.keys[0].public_key or "").strip() == signer.public_pem.strip()
     assert policy.mode == "enforce"
 
 
