@@ -9,12 +9,20 @@ from typing import Any
 import numpy as np
 
 from mlflow_privacy_gate.cards.curves import roc_curve, score_histogram
-from mlflow_privacy_gate.cards.particulars import AttackCurves, AuthorsWords, Mitigation, Particulars, SignOff
+from mlflow_privacy_gate.cards.particulars import (
+    AttackCurves,
+    AuthorsWords,
+    Mitigation,
+    Particulars,
+    SignOff,
+    WaiverInForce,
+)
 from mlflow_privacy_gate.cards.view import CardView, card_view
 from mlflow_privacy_gate.evidence.facts import (
     AttackFacts,
     CardClaims,
     DataFacts,
+    DifferentialPrivacyClaim,
     Evidence,
     Metric,
     NotRun,
@@ -159,3 +167,46 @@ def failing_view() -> CardView:
     """The view of a model that failed, with what was measured to help."""
     extra = particulars(mitigations=MITIGATIONS, sign_offs=(), curves=(curves("loss", 1.1), curves("entropy", 0.4)))
     return card_view(evidence(FAILING_AUCS, outcome="fail"), verdict(Outcome.FAIL), extra)
+
+
+def dark_corners() -> dict[str, CardView]:
+    """Views that are hard to lay out, by name: much text, many rows, many lines in one plot, next to nothing."""
+    long = "A" * 120 + " <b>|`x`[y](javascript:1) " + "a_name_without_a_break_" * 12
+    claim = CardClaims(True, differential_privacy=DifferentialPrivacyClaim(3.0, 1e-5, "person", "rdp"))
+    groups = tuple(
+        SubgroupFacts(
+            f"column_{n // 12}_with_a_long_name",
+            f"group {n} in the far north",
+            60 + n,
+            61 + n,
+            0.51,
+            0.45,
+            0.58,
+            0.4,
+            tpr=0.01,
+        )
+        for n in range(40)
+    )
+    waiver = WaiverInForce(("PG201", "PG203"), "Rollback", "ann", "bea", EXPIRES_AT, "TICKET-9", "rate limits")
+    words = AuthorsWords("word " * 1000, long, long, "internal")
+    labels = AttackFacts("correctness", ATTACKS["correctness"].formula, (Metric("auc", 0.5412, 0.53, 0.5523),))
+    broken = verdict(Outcome.INCONCLUSIVE, findings=(Finding(ReasonCode.PG101, "The splits differ."),))
+    fail, aucs = verdict(Outcome.FAIL), {**FAILING_AUCS, "lira_offline": 0.9912, "rmia": 0.9988}
+    tight = verdict(margin=0.5012, headroom=0.5012 - 0.5312)
+    unsigned = particulars(sign_offs=(), mitigations=MITIGATIONS)
+    return {
+        "pass, signed off": passing_view(),
+        "fail": failing_view(),
+        "many subgroups": passing_view(subgroups=groups),
+        "waived": card_view(evidence(FAILING_AUCS), fail, replace(unsigned, waivers=(waiver,))),
+        "inconclusive": card_view(evidence(), broken, unsigned),
+        "labels only": card_view(evidence(attacks=(labels,), kind="label_only"), broken, replace(unsigned, curves=())),
+        "long names": card_view(
+            evidence(FAILING_AUCS, registered_model=long), fail, replace(unsigned, author=words, evaluator=long)
+        ),
+        "six attacks and a claim": card_view(
+            evidence(aucs, card=claim), fail, replace(unsigned, curves=tuple(curves(name, 0.5) for name in aucs))
+        ),
+        "margin beside chance": card_view(evidence(), tight, unsigned),
+        "from the record": card_view(evidence(), verdict(), Particulars(from_record=True)),
+    }

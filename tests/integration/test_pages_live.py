@@ -6,6 +6,7 @@ import base64
 import logging
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browser import WIDTH, chromium
+from card_cases import dark_corners
 from evidence_builder import write_policy
 from live_server import LiveServer, live_server
 from mlflow import MlflowClient
@@ -25,6 +27,7 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 
 import mlflow_privacy_gate as privacy_gate
+from mlflow_privacy_gate.cards import html_report
 from mlflow_privacy_gate.evidence.signing import generate_key
 from mlflow_privacy_gate.vocabulary import RULE_URL
 
@@ -48,6 +51,7 @@ privacy_gate:
 
 Words of the author.
 """
+CORNERS = dark_corners()
 # What no page may show: markers, HTML or Markdown that was meant to be drawn, template syntax.
 RAW = re.compile(r"\[//\]|<a |</|\|-+\||\*\*|\{\{|&\w+;|^\s*\|", re.MULTILINE)
 
@@ -176,8 +180,19 @@ def test_the_card_is_drawn_in_the_artifact_preview(
     (credit,) = browser.find_elements(By.CSS_SELECTOR, f"a[href='{RULE_URL}']")
     browser.execute_script("arguments[0].scrollIntoView()", tables[0])
     browser.save_screenshot(str(tmp_path / "card_table.png"))
+    browser.find_element(By.CSS_SELECTOR, "[data-component-id='mlflow.assistant.chat_panel.close']").click()
+    WebDriverWait(browser, 20).until(lambda page: words_cut_off(page) == [])
     browser.execute_script("arguments[0].scrollIntoView()", credit)
     browser.save_screenshot(str(tmp_path / "card_end.png"))
+
+
+def words_cut_off(browser: Chrome) -> list[str]:
+    """Give the column heads that MLflow's table shows with three dots at their end."""
+    script = """
+        return [...document.querySelectorAll('[role=columnheader] *')].filter(
+            one => one.scrollWidth > one.clientWidth).map(one => one.textContent);
+    """
+    return list(browser.execute_script(script))
 
 
 def test_the_report_opens_in_the_artifact_preview_and_fits_it(
@@ -243,6 +258,76 @@ def test_the_report_prints_to_pages_of_a4(
     sizes = re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", pdf)
     assert 3 <= len(re.findall(rb"/Type /Page\b", pdf)) <= 12
     assert {(round(float(width)), round(float(height))) for width, height in sizes} <= {(595, 842), (596, 842)}
+
+
+@pytest.fixture(scope="module")
+def corners(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("corners")
+    pages = {name: folder / f"{number}.html" for number, name in enumerate(CORNERS)}
+    for name, page in pages.items():
+        page.write_text(html_report(CORNERS[name]), encoding="utf-8")
+    return pages
+
+
+@contextmanager
+def page_of(browser: Chrome, page: Path, *, width: int = WIDTH, media: str = "screen") -> Iterator[None]:
+    size = {"width": width, "height": 1000, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": media})
+    try:
+        browser.get(page.as_uri())
+        yield
+    finally:
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+        browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+
+@pytest.mark.parametrize("name", CORNERS)
+@pytest.mark.parametrize("width", [WIDTH, 800])
+def test_no_report_runs_out_of_its_page(
+    corners: dict[str, Path], browser: Chrome, tmp_path: Path, name: str, width: int
+) -> None:
+    with page_of(browser, corners[name], width=width):
+        browser.save_screenshot(str(tmp_path / "corner.png"))
+        assert not scrolls_sideways(browser)
+        assert [
+            table.text for table in browser.find_elements(By.CSS_SELECTOR, ".wide") if sideways(browser, table)
+        ] == []
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_no_two_words_of_a_plot_lie_upon_each_other_or_beyond_it(
+    corners: dict[str, Path], browser: Chrome, name: str
+) -> None:
+    script = """
+        return [...document.querySelectorAll('svg')].flatMap(plot => {
+            const edge = plot.getBoundingClientRect();
+            const words = [...plot.querySelectorAll('text')].map(text => [text.textContent, text.getBoundingClientRect()]);
+            const beyond = words.filter(([_, box]) =>
+                box.left < edge.left || box.right > edge.right || box.top < edge.top || box.bottom > edge.bottom);
+            const upon = words.filter(([_, one], at) => words.slice(at + 1).some(([_, other]) =>
+                one.left < other.right && other.left < one.right && one.top + 2 < other.bottom && other.top + 2 < one.bottom));
+            return [...beyond, ...upon].map(([words]) => words);
+        });
+    """
+    with page_of(browser, corners[name]):
+        assert browser.execute_script(script) == []
+
+
+@pytest.mark.parametrize("name", CORNERS)
+def test_in_print_tables_rows_figures_and_the_signature_are_kept_whole(
+    corners: dict[str, Path], browser: Chrome, name: str
+) -> None:
+    script = """
+        const kept = (name, value) => [...document.querySelectorAll(arguments[0])].filter(
+            one => getComputedStyle(one)[name] !== value).map(one => one.textContent.slice(0, 60));
+        return kept(arguments[1], arguments[2]);
+    """
+    with page_of(browser, corners[name], media="print"):
+        whole = "table:not(.long), tr, figure, .verdict, .signature, footer"
+        assert browser.execute_script(script, whole, "breakInside", "avoid") == []
+        assert browser.execute_script(script, "h2, h3, caption, thead, tr.column", "breakAfter", "avoid") == []
+        assert browser.execute_script(script, "thead", "display", "table-header-group") == []
 
 
 def test_a_long_description_is_kept_whole_and_ours_is_shortened(
