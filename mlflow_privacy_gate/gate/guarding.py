@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
 
-from mlflow_privacy_gate.gate.lookalikes import folded, plain_letters
+from mlflow_privacy_gate.gate.lookalikes import folded, may_look_like, seen
 from mlflow_privacy_gate.policy.model import Policy
 
 
@@ -32,4 +32,6 @@ def _alike(text: str, glob: str) -> bool:
     # Several readings, so that folding can only add a match: `[!x]*` guards what merely looks like an x as well.
     if fnmatchcase(text, glob) or fnmatchcase(folded(text), folded(glob)):
         return True
-    return not (text.isascii() and glob.isascii()) and fnmatchcase(plain_letters(text), plain_letters(glob))
+    if fnmatchcase(seen(folded(text)), seen(folded(glob))):
+        return True
+    return not (text.isascii() and glob.isascii()) and may_look_like(text, glob)

@@ -2,13 +2,19 @@
 
 MLflow takes any Unicode letter in an alias, so an alias that no eye tells from ``champion`` must count as it. Unicode's
 compatibility forms (NFKC: full-width, mathematical, ligatures) and case folding do most of it; the table below adds letters of other
-scripts and Latin variants that resemble one basic Latin letter (the kind that Unicode Technical Standard 39 calls confusable). It is our
-own and not complete, since likeness has no end.
+scripts and Latin variants that resemble one basic Latin letter (the kind that Unicode Technical Standard 39 calls confusable).
+
+Likeness has no end, so no table is complete. A foreign character that the table does not know, a digit of another script and a
+dash of any kind among them, may therefore stand for any one character: what cannot be told apart for certain counts as guarded. Only
+wide characters (Chinese, Japanese, Korean) are taken for what they are, since none of them is as narrow as a Latin letter.
 """
 
 from __future__ import annotations
 
 import unicodedata
+from fnmatch import fnmatchcase
+
+from mlflow_privacy_gate.policy.globs import is_set, pieces
 
 # Each Latin letter with its look-alikes. Capitals have a row of their own: capital Eta looks like H, small eta like n.
 _CAPITALS = {
@@ -73,14 +79,27 @@ _TABLE = {
     for letter, lookalikes in rows.items()
     for lookalike in lookalikes
 }
+_PAIRS = str.maketrans({"\u044e": "lo", "\u044b": "bl", "\u00e6": "ae", "\u0153": "oe", "\ua735": "ao"})
 _STROKES_AND_CIRCLES = str.maketrans("i10", "llo")
-# Combining marks, and characters that show nothing: format, control, separators.
-_UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Zs", "Zl", "Zp"})
+_MERGED = {"l": "il1", "o": "o0"}
+# Combining marks, and characters that show nothing: format, control, separators, unassigned.
+_UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Cn", "Cs", "Zs", "Zl", "Zp"})
+_BLANKS = frozenset(
+    "\u115f\u1160\u2800"
+)  # fillers and the empty Braille pattern, which Unicode counts as letters and symbols
+# Two wide characters that are a circle and a stroke all the same.
+_WIDE_LOOKALIKES = str.maketrans({"\u3007": "o", "\u4e28": "l"})
+_ANY = "\uffff"  # is no character, so no text that was read holds it
 
 
 def folded(text: str) -> str:
     """Read compatibility forms and letter case as one (NFKC, case folding, and NFKC again for what folding brought up)."""
     return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+
+
+def seen(text: str) -> str:
+    """Leave out what shows nothing: blanks, line ends, invisible characters, combining marks."""
+    return "".join(one for one in text if unicodedata.category(one) not in _UNSEEN and one not in _BLANKS)
 
 
 def plain_letters(text: str) -> str:
@@ -90,6 +109,27 @@ def plain_letters(text: str) -> str:
     that are not ASCII throughout; in ASCII, ``pr0d`` is another word than ``prod``.
     """
     latin = unicodedata.normalize("NFD", folded(text.translate(_TABLE)).translate(_TABLE))
-    seen = "".join(letter for letter in latin if unicodedata.category(letter) not in _UNSEEN)
     # Folded once more: a small letter of some scripts becomes a capital of the table only here.
-    return seen.translate(_TABLE).casefold().translate(_STROKES_AND_CIRCLES)
+    plain = seen(latin).translate(_TABLE).casefold().translate(_WIDE_LOOKALIKES).translate(_PAIRS)
+    return plain.translate(_STROKES_AND_CIRCLES)
+
+
+def may_look_like(text: str, glob: str) -> bool:
+    """Whether a text that is not all ASCII may look like one that the glob matches; what cannot be told for certain may."""
+    read = "".join(one if one.isascii() or _wide(one) else _ANY for one in plain_letters(text))
+    return fnmatchcase(read, "".join(_plain(piece) for piece in pieces(folded(glob))))
+
+
+def _plain(piece: str) -> str:
+    """Rewrite a piece of a glob so that it matches plain letters, and the character that stands for any."""
+    if piece in {"*", "?"} or piece.startswith("[!"):
+        return piece
+    if is_set(piece):
+        merged = (letter for letter, alike in _MERGED.items() if any(fnmatchcase(one, piece) for one in alike))
+        return f"{piece[:-1]}{''.join(merged)}{_ANY}]"
+    # The closing bracket is a member where it stands first, an exclamation mark where it does not.
+    return "".join(f"[{one}{_ANY}]" if one == "]" else f"[{_ANY}{one}]" for one in plain_letters(piece))
+
+
+def _wide(character: str) -> bool:
+    return unicodedata.east_asian_width(character) in {"W", "F"}

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from mlflow_privacy_gate.gate import guarded_alias, guarded_name, guarded_stage
 from mlflow_privacy_gate.gate.lookalikes import _CAPITALS, _SMALLS, folded, plain_letters
 from mlflow_privacy_gate.policy import built_in_policy, parse_policy
+from mlflow_privacy_gate.policy.model import Guard
 
 BUILT_IN = built_in_policy()
 NAMES = parse_policy("version: 1\nguard: {registered_models: ['prod-*', live, '[!x]z', 'crédit', '*.v[0-9]']}\n")
@@ -54,6 +55,10 @@ def test_a_policy_may_guard_staging_too() -> None:
         "\u13e2\u13a1\u041e\u13a0",  # Cherokee and Cyrillic
         "pr\u00f8d",
         "\u24d2hampion",  # circled c
+        "champion\n",  # MLflow's own pattern lets one line end through
+        "ch\u1d2bmpion",  # a letter that no table knows
+        "champ\u044en",  # Cyrillic yu: a stroke and a circle
+        "pr\u3007d",
     ],
 )
 def test_an_alias_is_guarded_in_whatever_letters_it_is_written(alias: str) -> None:
@@ -112,6 +117,71 @@ def test_no_swap_of_look_alikes_unguards_an_alias(word: str, data: st.DataObject
 
 
 @given(st.text(st.characters(codec="ascii"), max_size=12))
-def test_ascii_stands_only_for_itself_in_any_case(alias: str) -> None:
-    assert guarded_alias(BUILT_IN, alias) == (alias.lower() in BUILT_IN.guard.aliases)
+def test_ascii_stands_only_for_itself_in_any_case_and_between_blanks(alias: str) -> None:
+    shown = "".join(one for one in alias.lower() if one.isprintable() and one != " ")
+    assert guarded_alias(BUILT_IN, alias) == (shown in BUILT_IN.guard.aliases)
     assert folded(alias) == alias.lower()
+
+
+NARROW = st.characters(exclude_categories=["Cs"]).filter(
+    lambda one: not one.isascii() and unicodedata.east_asian_width(one) not in "WF"
+)
+SHOWS_NOTHING = st.sampled_from(
+    [
+        *("\u200b", "\u200c", "\u200d", "\u2060", "\ufeff", "\u00ad", "\u034f", "\u061c", "\u115f", "\u1160", "\u17b4"),
+        *("\u180e", "\u2064", "\u2065", "\u2800", "\u3164", "\uffa0", "\ufe0f", "\U000e0061", "\U000e0101", "\u202e"),
+        *("\u0301", "\u0338", "\u20dd", " ", "\t", "\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x00"),
+    ]
+)
+
+
+@given(st.sampled_from(["champion", "production", "prod"]), NARROW, st.data())
+def test_a_foreign_character_in_place_of_any_letter_unguards_no_alias_that_still_looks_the_same(
+    word: str, foreign: str, data: st.DataObject
+) -> None:
+    at = data.draw(st.integers(0, len(word) - 1))
+    read = plain_letters(foreign)
+    if len(read) == 1 and (not read.isascii() or read == plain_letters(word[at])):
+        assert guarded_alias(BUILT_IN, word[:at] + foreign + word[at + 1 :])
+
+
+@given(st.sampled_from(["champion", "production", "prod"]), st.lists(SHOWS_NOTHING, min_size=1, max_size=4), st.data())
+def test_what_shows_nothing_unguards_no_alias_wherever_it_stands(
+    word: str, unseen: list[str], data: st.DataObject
+) -> None:
+    for one in unseen:
+        at = data.draw(st.integers(0, len(word)))
+        word = word[:at] + one + word[at:]
+    assert guarded_alias(BUILT_IN, word)
+
+
+DIGITS = [chr(point) for point in range(0x80, 0x110000) if unicodedata.category(chr(point)) == "Nd"]
+DASHES = [chr(point) for point in range(0x80, 0x110000) if unicodedata.category(chr(point)) == "Pd"]
+
+
+@pytest.mark.parametrize("dash", [*DASHES, "\u2212", "\u02d7", "\u2043"])
+def test_a_dash_of_any_kind_unguards_no_name(dash: str) -> None:
+    if unicodedata.east_asian_width(unicodedata.normalize("NFKC", dash)) not in "WF":
+        assert guarded_name(NAMES, f"prod{dash}credit")
+
+
+def test_a_digit_of_any_script_unguards_no_name_and_no_alias() -> None:
+    free = [digit for digit in DIGITS if not guarded_name(NAMES, f"model.v{digit}")]
+    assert free == []
+    zeros = [digit for digit in DIGITS if unicodedata.digit(digit) == 0]
+    assert [zero for zero in zeros if not guarded_alias(BUILT_IN, f"pr{zero}d")] == []
+
+
+@pytest.mark.parametrize("name", ["m\u03bfdel.v3", "m\u03bfdel.v1", "m\u03bfdel.v0"])
+def test_a_look_alike_unguards_no_name_whose_glob_holds_a_range(name: str) -> None:
+    assert guarded_name(NAMES, name)
+
+
+SAID = st.text(min_size=1, max_size=12).filter(str.strip)
+
+
+@given(SAID, SAID)
+def test_every_name_is_guarded_by_a_glob_that_is_its_own_text(name: str, glob: str) -> None:
+    escaped = "".join(f"[{one}]" if one in "*?[" else one for one in name)
+    policy = BUILT_IN.model_copy(update={"guard": Guard(registered_models=tuple({escaped, glob}))})
+    assert guarded_name(policy, name)
