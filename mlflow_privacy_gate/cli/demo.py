@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mlflow_privacy_gate.cli.init import write_key_and_policy
+from mlflow_privacy_gate.cli.init import POLICY_FILE, guarded_server, write_key_and_policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,11 +83,18 @@ def command(folder: Path) -> None:
     """
     folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    if not (folder / "privacy-gate.yaml").exists():
+    if not (folder / POLICY_FILE).exists():
         write_key_and_policy(folder)
+    say(f"Everything goes to {folder}; this takes about a minute.")
+    say("Preparing MLflow's database …")
     with quiet_mlflow(), demo_home(folder):
         attempts = [attempt(model, folder) for model in demo_models()]
     report(attempts, folder)
+
+
+def say(step: str) -> None:
+    """Tell the person who waits what is being done now, on stderr."""
+    click.echo(step, err=True)
 
 
 @contextmanager
@@ -97,7 +104,7 @@ def demo_home(folder: Path) -> Iterator[None]:
 
     database = f"sqlite:///{folder / 'mlflow.db'}"
     environment = {
-        "PRIVACY_GATE_POLICY": str(folder / "privacy-gate.yaml"),
+        "PRIVACY_GATE_POLICY": str(folder / POLICY_FILE),
         "PRIVACY_GATE_SIGNING_KEY": str(folder / "privacy-gate.key"),
     }
     before = {name: os.environ.get(name) for name in environment}
@@ -167,6 +174,7 @@ def attempt(model: DemoModel, folder: Path) -> Attempt:
     import mlflow_privacy_gate as privacy_gate
     from mlflow_privacy_gate.policy import parse_policy
 
+    say(f"Training and logging {model.name} …")
     members, non_members, members_path, non_members_path = demo_splits(folder)
     mlflow.set_experiment(EXPERIMENT)
     with mlflow.start_run(run_name=model.name):
@@ -188,9 +196,11 @@ def attempt(model: DemoModel, folder: Path) -> Attempt:
         )
     version = str(info.registered_model_version)
     uri = f"models:/{model.name}/{version}"
-    click.echo(f"Checking {model.name} version {version} …", err=True)
+    say(f"Checking {model.name} version {version} …")
     result = privacy_gate.check(uri)
+    say(f"Moving {model.name} version {version} to Production …")
     refusal = promote(model.name, version)
+    say(f"Checking {model.name} version {version} again, under the preset thorough …")
     thorough = privacy_gate.check(uri, policy=parse_policy(THOROUGH, "the preset thorough"), dry_run=True)
     return Attempt(model.name, version, result, thorough, refusal)
 
@@ -213,7 +223,9 @@ def promote(name: str, version: str) -> str | None:
 @contextmanager
 def quiet_mlflow() -> Iterator[None]:
     """Keep MLflow's notices out of the demo's output."""
-    logger = logging.getLogger("mlflow")
+    import mlflow  # its import sets the level of its own logger
+
+    logger = logging.getLogger(mlflow.__name__)
     level = logger.level
     logger.setLevel(logging.ERROR)
     try:
@@ -261,13 +273,16 @@ def report(attempts: list[Attempt], folder: Path) -> None:
     console.print("\nCards and reports:", style="bold")
     for one in attempts:
         run = one.result.model.run_id
+        console.print(f"  {one.name} version {one.version}", highlight=False)
         for path in (folder / "mlartifacts").glob(f"{run}/artifacts/**/*"):
             if path.name in ("README.md", "report.html"):
-                console.print(f"  {path}", markup=False, highlight=False, soft_wrap=True)
+                console.print(f"    {path}", markup=False, highlight=False, soft_wrap=True)
     console.print(
         "\nLook at it in MLflow's own pages (http://127.0.0.1:5000), and try to promote it there:", style="bold"
     )
-    console.print(server_command(folder), markup=False, highlight=False, soft_wrap=True)
+    database = f"sqlite:///{folder / 'mlflow.db'}"
+    command = guarded_server(folder / POLICY_FILE, database, "--default-artifact-root", str(folder / "mlartifacts"))
+    console.print(command, markup=False, highlight=False, soft_wrap=True)
 
 
 def measured(result: CheckResult) -> str:
@@ -277,13 +292,3 @@ def measured(result: CheckResult) -> str:
     if result.attack_auc is None:
         return "not measured"
     return f"{plain(result.attack_auc, limit=result.margin)} ({result.attack})"
-
-
-def server_command(folder: Path) -> str:
-    """Give the command that opens a guarded MLflow server on the demo's folder."""
-    database = f"sqlite:///{folder / 'mlflow.db'}"
-    return (
-        f"  PRIVACY_GATE_POLICY={folder / 'privacy-gate.yaml'} \\\n"
-        f"  mlflow server --backend-store-uri {database} --registry-store-uri privacy-gate:{database}"
-        f" --default-artifact-root {folder / 'mlartifacts'}"
-    )

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
+import shutil
+import sys
 from pathlib import Path
 
 import click
@@ -30,11 +33,19 @@ def command(folder: Path, key_id: str) -> None:
     """
     write_key_and_policy(folder, key_id)
     click.echo(f"Wrote {folder / POLICY_FILE} and {folder / KEY_FILE} (git ignores the key).")
-    click.echo("Start a guarded server with:\n")
-    click.echo(f"  PRIVACY_GATE_POLICY={(folder / POLICY_FILE).resolve()} \\")
+    click.echo("Start a guarded MLflow server with:\n")
+    click.echo(guarded_server((folder / POLICY_FILE).resolve(), "sqlite:///mlflow.db"))
     click.echo(
-        "  mlflow server --backend-store-uri sqlite:///mlflow.db --registry-store-uri privacy-gate:sqlite:///mlflow.db"
+        "\nTo guard a server that you have: the same variable in its environment, `privacy-gate:` before its registry's URI."
     )
+
+
+def guarded_server(policy: Path, database: str, *options: str) -> str:
+    """Give the shell command that starts a guarded MLflow server, such as works here whether or not the environment is activated."""
+    beside = Path(sys.executable).with_name("mlflow")
+    mlflow = ["mlflow"] if shutil.which("mlflow") == str(beside) else [sys.executable, "-m", "mlflow"]
+    command = [*mlflow, "server", "--backend-store-uri", database, "--registry-store-uri", f"privacy-gate:{database}"]
+    return f"  PRIVACY_GATE_POLICY={shlex.quote(str(policy))} \\\n  {shlex.join([*command, *options])}"
 
 
 def write_key_and_policy(folder: Path, key_id: str = "tester") -> None:

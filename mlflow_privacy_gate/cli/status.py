@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
     from mlflow_privacy_gate.gate.examining import Standing
 
+_WHOLE = ("version", "verdict", "attack\nAUC", "margin", "counts\nuntil", "codes")  # words never broken over two lines
+_UNBOUNDED = 400  # columns, where nobody says how many there are
+_ROOMY = 100  # columns from which on there is room for two blanks between two cells
+
 
 @click.command("status")
 @click.argument("name", required=False, metavar="[MODEL_NAME]")
@@ -58,17 +62,20 @@ def command(
 
 
 def _print(found: Sequence[Standing], now: datetime, rehash: bool) -> None:
+    from rich import box
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table()
-    for heading in ("model", "version", "production", "verdict", "attack AUC", "margin", "counts until", "codes"):
-        table.add_column(heading)
+    # A terminal's width, so that rows stay whole; none in a file or pipe, where a reader wants one line a version.
+    width = shutil.get_terminal_size((_UNBOUNDED, 0)).columns
+    console = Console(width=width)
+    table = Table(box=box.SIMPLE_HEAD, padding=(0, int(width >= _ROOMY), 0, 0), pad_edge=False, show_edge=False)
+    for heading in ("model", "version", "production", "verdict", "attack\nAUC", "margin", "counts\nuntil", "codes"):
+        table.add_column(heading, overflow="fold", no_wrap=heading in _WHOLE)
     for standing in found:
-        row = _row(standing, now)
+        row = _row(standing, now, "\n" if width < _ROOMY else " ")
         table.add_row(*(escape(cell) for cell in row), style="red" if _refused_in_production(standing) else None)
-    console = Console(width=max(110, shutil.get_terminal_size().columns))
     console.print(table)
     if not rehash:
         console.print("The stored bytes were not hashed; --rehash finds artifacts that were changed after their test.")
@@ -83,7 +90,7 @@ def _print(found: Sequence[Standing], now: datetime, rehash: bool) -> None:
             )
 
 
-def _row(standing: Standing, now: datetime) -> tuple[str, ...]:
+def _row(standing: Standing, now: datetime, gap: str) -> tuple[str, ...]:
     from mlflow_privacy_gate.cards import numbers
 
     model, decision = standing.model, standing.decision
@@ -94,12 +101,12 @@ def _row(standing: Standing, now: datetime) -> tuple[str, ...]:
     return (
         str(model.name),
         str(model.version),
-        ", ".join(standing.promoted_as),
+        f",{gap}".join(standing.promoted_as),
         _verdict(standing),
         "" if verdict is None or auc is None else numbers.plain(auc, limit=verdict.margin),
         "" if verdict is None else numbers.exact(verdict.margin),
-        f"{until} (soon)" if standing.expires_soon(now) else until,
-        " ".join(decision.reason_codes),
+        f"{until}{gap}(soon)" if standing.expires_soon(now) else until,
+        gap.join(decision.reason_codes),
     )
 
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
 from mlflow_privacy_gate.registry import mlflow_private
-from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
+from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES, no_such_model
 from mlflow_privacy_gate.registry.translation import asking
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient
-    from mlflow.entities.model_registry import ModelVersion
+    from mlflow.entities.model_registry import ModelVersion, RegisteredModel
 
 _PAGE = 200
 _DRESSED_AS_PROMPT = "tags.`mlflow.prompt.is_prompt` = 'true'"
@@ -23,7 +23,7 @@ _DRESSED_AS_PROMPT = "tags.`mlflow.prompt.is_prompt` = 'true'"
 def every_version(client: MlflowClient, where: str, name: str | None = None) -> Iterator[ResolvedModel]:
     """Give every version of every registered model, or of the one named, by name and newest first; prompts are left out."""
     for model_name in [name] if name is not None else _model_names(client, where):
-        holder = asking(where, partial(client.get_registered_model, model_name))
+        holder = _holder(client, where, model_name)
         aliases: dict[str, list[str]] = {}
         for alias, version in holder.aliases.items():
             aliases.setdefault(str(version), []).append(alias)
@@ -46,6 +46,12 @@ def every_version(client: MlflowClient, where: str, name: str | None = None) -> 
                 aliases=tuple(sorted(aliases.get(number, []))),
                 workspace=mlflow_private.workspace_of(found),
             )
+
+
+def _holder(client: MlflowClient, where: str, name: str) -> RegisteredModel:
+    return asking(
+        where, lambda: client.get_registered_model(name), missing=lambda _: no_such_model(name, client, where)
+    )
 
 
 def _model_names(client: MlflowClient, where: str) -> list[str]:

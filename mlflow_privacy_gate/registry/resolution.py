@@ -64,7 +64,7 @@ def resolve(model_uri: str, client: MlflowClient, where: str) -> ResolvedModel:
 def _version(model_uri: str, parsed: object, client: MlflowClient, where: str) -> ModelVersion:
     """Ask for the one version a ``models:/name…`` URI names now."""
     name, version, stage, alias = (getattr(parsed, part) for part in ("name", "version", "stage", "alias"))
-    asking(where, lambda: client.get_registered_model(name), missing=lambda _: _no_such_model(name, client, where))
+    asking(where, lambda: client.get_registered_model(name), missing=lambda _: no_such_model(name, client, where))
 
     def nothing(what: str) -> PrivacyGateError:
         return UsageError(f"{model_uri}: {where} holds registered model {name!r}, but {what}")
@@ -94,7 +94,7 @@ def _by_alias(client: MlflowClient, name: str, alias: str) -> ModelVersion | Non
         raise
 
 
-def _no_such_model(name: str, client: MlflowClient, where: str) -> CouldNotLook:
+def no_such_model(name: str, client: MlflowClient, where: str) -> CouldNotLook:
     """Say which store was asked, and whether it holds anything at all: a wrong store looks exactly like a missing model."""
     holds_any = asking(where, lambda: bool(client.search_registered_models(max_results=1)))
     what = "it holds other registered models" if holds_any else "it holds no registered model at all"

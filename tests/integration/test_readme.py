@@ -91,7 +91,7 @@ def test_the_tutorial_ends_with_a_refusal_and_a_promotion(tmp_path: Path) -> Non
     assert "version 1: fail" in forest
     assert "Privacy gate refused alias champion for tumours version 1: attack AUC over the margin (PG201)." in refusal
     assert "version 2: pass" in regularised
-    assert re.search(r"tumours\s*│ 2\s*│ alias champion\s*│ pass", regularised)
+    assert re.search(r"tumours +2 +alias champion +pass", regularised)
 
 
 def _shell(script: str, folder: Path, *, must_fail: bool = False) -> str:

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
+import shlex
 import stat
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from command_line import run
 
+from mlflow_privacy_gate.cli.init import guarded_server
 from mlflow_privacy_gate.evidence.signing import load_signer
 from mlflow_privacy_gate.policy import load_policy
 
@@ -83,3 +86,19 @@ def test_nothing_private_is_printed_and_the_server_command_is(tmp_path: Path) ->
     assert secret not in (tmp_path / "privacy-gate.yaml").read_text()
     assert f"PRIVACY_GATE_POLICY={tmp_path / 'privacy-gate.yaml'}" in ran.stdout
     assert "--registry-store-uri privacy-gate:" in ran.stdout
+
+
+@pytest.mark.parametrize("activated", [True, False])
+def test_the_printed_server_command_works_activated_or_not_and_with_blanks_in_paths(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, activated: bool
+) -> None:
+    environment = Path(sys.executable).parent
+    monkeypatch.setenv("PATH", f"{environment}:/usr/bin:/bin" if activated else "/usr/bin:/bin")
+    policy = tmp_path / "my folder" / "privacy-gate.yaml"
+    command = guarded_server(policy, "sqlite:///my folder/mlflow.db")
+    assert ("  mlflow server " in command) is activated
+    shown = subprocess.run(["bash", "-c", f"{command} --help"], capture_output=True, text=True, check=True).stdout
+    assert "--registry-store-uri" in shown
+    words = shlex.split(command.replace("\\\n", " "))
+    assert words[0] == f"PRIVACY_GATE_POLICY={policy}"
+    assert words[-1] == "privacy-gate:sqlite:///my folder/mlflow.db"
