@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.policy.judging import Verdict, judge
+    from mlflow_privacy_gate.policy.linting import lint
     from mlflow_privacy_gate.policy.location import PolicyFile, find_policy, server_policy, server_policy_file
     from mlflow_privacy_gate.policy.margin import Margin, margin_in_force
     from mlflow_privacy_gate.policy.model import Mode, Policy
@@ -24,6 +25,7 @@ _EXPORTS = {
     "effective_yaml": f"{_ROOM}.rendering",
     "find_policy": f"{_ROOM}.location",
     "judge": f"{_ROOM}.judging",
+    "lint": f"{_ROOM}.linting",
     "load_policy": f"{_ROOM}.parsing",
     "margin_in_force": f"{_ROOM}.margin",
     "parse_policy": f"{_ROOM}.parsing",
@@ -43,6 +45,7 @@ __all__ = [
     "effective_yaml",
     "find_policy",
     "judge",
+    "lint",
     "load_policy",
     "margin_in_force",
     "parse_policy",

@@ -19,6 +19,16 @@ def is_set(piece: str) -> bool:
     return len(piece) > 1
 
 
+def left_open(glob: str) -> bool:
+    """Whether a bracket opens and nothing closes it, so that it would match nothing but itself."""
+    return "[" in pieces(glob)
+
+
+def plain(glob: str) -> str:
+    """Give the characters of a glob that must stand in whatever it matches."""
+    return "".join(piece for piece in pieces(glob) if not is_set(piece) and piece not in {"*", "?"})
+
+
 def _closing(glob: str, opening: int) -> int | None:
     """Find the bracket that closes a set; one that stands first in it is a member."""
     start = opening + 1

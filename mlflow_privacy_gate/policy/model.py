@@ -74,8 +74,8 @@ class Guard(_Section):
     """What counts as production: stages, alias globs, registered model name globs."""
 
     stages: Annotated[tuple[values.Stage, ...], DISTINCT] = ("Production",)
-    aliases: Annotated[tuple[values.Text, ...], DISTINCT] = ("production", "prod", "champion")
-    registered_models: Annotated[tuple[values.Text, ...], DISTINCT] = ()
+    aliases: Annotated[tuple[values.AliasGlob, ...], DISTINCT] = ("production", "prod", "champion")
+    registered_models: Annotated[tuple[values.Glob, ...], DISTINCT] = ()
 
 
 class MarginLimits(_Section):

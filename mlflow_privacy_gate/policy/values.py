@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 
 from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.evidence.keys import parse_public_key
+from mlflow_privacy_gate.policy.globs import left_open, plain
 from mlflow_privacy_gate.vocabulary import ATTACKS, StrEnum
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -161,6 +162,25 @@ def _text(value: object) -> str:
     return value
 
 
+def _glob(value: object) -> str:
+    glob = _text(value)
+    if glob != "".join(one for one in glob.strip() if one.isprintable()):
+        raise refused("a glob without blanks around it or invisible characters", value, "it would match no name")
+    if left_open(glob):
+        raise refused("a glob whose brackets close", value, "write `[[]` for the bracket itself")
+    return glob
+
+
+def _alias_glob(value: object) -> str:
+    glob = _glob(value)
+    never = sorted(set(re.sub(r"[\w-]", "", plain(glob))))
+    if never:
+        raise refused(
+            "a glob of letters, digits, `_` and `-`", value, f"MLflow takes no alias with {' '.join(never)!r}"
+        )
+    return glob
+
+
 def _category(value: object) -> str:
     if not isinstance(value, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", value):
         raise refused("a data category in lower case, such as health", value)
@@ -235,6 +255,8 @@ PublicKeyPem = Annotated[str, BeforeValidator(_public_key)]
 Identity = Annotated[str, BeforeValidator(_identity)]
 Issuer = Annotated[str, BeforeValidator(_issuer)]
 Text = Annotated[str, BeforeValidator(_text)]
+Glob = Annotated[str, BeforeValidator(_glob)]
+AliasGlob = Annotated[str, BeforeValidator(_alias_glob)]
 Category = Annotated[str, BeforeValidator(_category)]
 AttackName = Annotated[str, BeforeValidator(_attack)]
 Stage = Annotated[str, BeforeValidator(_stage)]

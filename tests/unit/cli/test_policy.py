@@ -49,8 +49,74 @@ def test_lint_notes_a_policy_without_keys_and_one_that_refuses_nothing() -> None
     Path("mine.yaml").write_text("version: 1\nmode: warn\n")
     ran = run("policy", "lint", "mine.yaml")
     assert ran.exit_code == 0
-    assert "no key" in ran.stdout
-    assert "mode is warn" in ran.stdout
+    assert "mine.yaml:1: keys: no key of a tester" in ran.stdout
+    assert "mine.yaml:2: mode: mode is warn" in ran.stdout
+
+
+def test_lint_names_a_guard_that_is_empty_with_its_line() -> None:
+    Path("mine.yaml").write_text("version: 1\nguard:\n  stages: []\n  aliases: []\n")
+    ran = run("policy", "lint", "mine.yaml")
+    assert ran.exit_code == 0
+    assert "mine.yaml:3: guard.stages: is empty" in ran.stdout
+    assert "mine.yaml:4: guard.aliases: is empty" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    "guard",
+    [
+        *("aliases: [' champion']", "aliases: ['champion ']", 'aliases: ["champ\\u200bion"]', "aliases: ['[champion']"),
+        *(
+            "aliases: ['prod.*']",
+            "aliases: ['a b']",
+            "aliases: ['[!]']",
+            "registered_models: ['live-[ab']",
+            "aliases: ['']",
+        ),
+        *("registered_models: ['live ']", "stages: [Live]", "stages: [Archived]", "stages: ['Production ']"),
+    ],
+)
+def test_lint_refuses_a_guard_that_can_match_nothing_with_its_line(guard: str) -> None:
+    Path("mine.yaml").write_text(f"version: 1\nguard:\n  {guard}\n")
+    ran = run("policy", "lint", "mine.yaml")
+    assert ran.exit_code == 2
+    assert f"mine.yaml:3: guard.{guard.partition(':')[0]}" in ran.stderr
+
+
+@pytest.mark.parametrize("glob", ["champion", "prod-*", "v?", "[ab]x", "[!x]*", "[]]", "[[]x", "\u5192\u9673", "*"])
+def test_lint_takes_every_glob_that_can_match_an_alias(glob: str) -> None:
+    if glob in {"[]]", "[[]x"}:  # for names, which may hold a bracket
+        Path("mine.yaml").write_text(f"version: 1\nguard:\n  registered_models: ['{glob}']\n")
+    else:
+        Path("mine.yaml").write_text(f"version: 1\nguard:\n  aliases: ['{glob}']\n", encoding="utf-8")
+    assert run("policy", "lint", "mine.yaml").exit_code == 0
+
+
+TAKEN = {
+    "before": ("--policy", "other.yaml", "{}"),
+    "after": ("{}", "--policy", "other.yaml"),
+    "both": ("--policy", "other.yaml", "{}", "--policy", "other.yaml"),
+}
+
+
+@pytest.mark.parametrize("command", ["lint", "show"])
+@pytest.mark.parametrize("where", [*TAKEN, "environment"])
+def test_the_policy_is_taken_from_the_same_places(command: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    Path("privacy-gate.yaml").write_text("version: 1\n")
+    Path("other.yaml").write_text("version: 1\nmargin: {default: 0.52}\n")
+    sha256 = parse_policy(Path("other.yaml").read_bytes()).sha256
+    if where == "environment":
+        monkeypatch.setenv("PRIVACY_GATE_POLICY", "other.yaml")
+        ran = run("policy", command)
+    else:
+        ran = run("policy", *(word.format(command) for word in TAKEN[where]))
+    assert ran.exit_code == 0
+    assert sha256 in ran.stdout
+
+
+def test_two_policies_are_one_too_many() -> None:
+    ran = run("policy", "--policy", "a.yaml", "show", "--policy", "b.yaml")
+    assert ran.exit_code == 2
+    assert "name one policy" in ran.stderr
 
 
 @pytest.mark.parametrize("arguments", [("lint",), ("lint", "nowhere.yaml"), ("show", "--policy", "nowhere.yaml")])

@@ -177,11 +177,11 @@ def test_a_look_alike_unguards_no_name_whose_glob_holds_a_range(name: str) -> No
     assert guarded_name(NAMES, name)
 
 
-SAID = st.text(min_size=1, max_size=12).filter(str.strip)
+SAID = st.text(max_size=12)
 
 
 @given(SAID, SAID)
 def test_every_name_is_guarded_by_a_glob_that_is_its_own_text(name: str, glob: str) -> None:
     escaped = "".join(f"[{one}]" if one in "*?[" else one for one in name)
-    policy = BUILT_IN.model_copy(update={"guard": Guard(registered_models=tuple({escaped, glob}))})
+    policy = BUILT_IN.model_copy(update={"guard": Guard.model_construct(registered_models=(escaped, glob))})
     assert guarded_name(policy, name)
