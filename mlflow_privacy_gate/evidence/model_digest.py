@@ -12,7 +12,8 @@ downloaded (name and version, two lines). It must stay as small as MLflow writes
 Whatever would make two auditors see different folders is refused: symbolic links, sockets, pipes and devices, names that
 coreutils would escape, and a folder without any file. Those raise :class:`~mlflow_privacy_gate.errors.ModelUnusable` with code PG004,
 because a folder that has no digest cannot be the folder that was tested. A file that cannot be read raises
-:class:`~mlflow_privacy_gate.errors.CouldNotLook`.
+:class:`~mlflow_privacy_gate.errors.CouldNotLook`. Messages name files as the model does, never where they lie on a disk: a server hands
+them to its clients.
 """
 
 from __future__ import annotations
@@ -84,11 +85,11 @@ def _files(folder: Path) -> list[_File]:
     try:
         files = sorted(_walk(str(folder), b""), key=lambda file: file.path)
     except NotADirectoryError as exc:
-        raise _refused(f"{folder}: expected the folder of a model, got a file") from exc
+        raise _refused("expected the folder of a model, got a file") from exc
     except OSError as exc:
-        raise CouldNotLook(f"{folder}: cannot list the model's files: {exc.strerror or exc}") from exc
+        raise CouldNotLook(f"the model's files cannot be listed: {exc.strerror or type(exc).__name__}") from exc
     if not files:
-        raise _refused(f"{folder}: expected a model, got a folder without files")
+        raise _refused("expected a model, got a folder without files")
     return files
 
 
@@ -102,7 +103,7 @@ def _walk(folder: str, prefix: bytes) -> Iterator[_File]:
                 yield from _walk(entry.path, path + b"/")
             elif not stat.S_ISREG(status.st_mode):
                 kind = "a symbolic link" if stat.S_ISLNK(status.st_mode) else "a special file"
-                raise _refused(f"{entry.path}: {kind} has no place in a model; store a regular file instead")
+                raise _refused(f"{_said(path)}: {kind} has no place in a model; store a regular file instead")
             elif path == LEFT_OUT.encode():
                 _check_left_out(entry.path, status)
             else:
@@ -113,23 +114,23 @@ def _check_name(entry: os.DirEntry[str], path: bytes) -> None:
     # A root file called "-" would make sha256sum read its standard input.
     if any(character in entry.name for character in _REFUSED_IN_NAMES) or path == b"-":
         raise _refused(
-            f"{entry.path!r}: a name in a model may hold no line break, backslash or NUL, nor be '-'; rename the file"
+            f"{_said(path)}: a name in a model may hold no line break, backslash or NUL, nor be '-'; rename the file"
         )
 
 
 def _check_left_out(location: str, status: os.stat_result) -> None:
     if status.st_size > LEFT_OUT_LIMIT_BYTES:
         raise _refused(
-            f"{location}: {status.st_size} bytes where MLflow writes a name and a version (at most {LEFT_OUT_LIMIT_BYTES}); "
+            f"{LEFT_OUT}: {status.st_size} bytes where MLflow writes a name and a version (at most {LEFT_OUT_LIMIT_BYTES}); "
             "this file is not part of the model's identity, so nothing else may stand in it"
         )
     try:
         content = Path(location).read_bytes()
     except OSError as exc:
-        raise CouldNotLook(f"{location}: cannot be read: {exc.strerror or exc}") from exc
+        raise CouldNotLook(f"the model's file {LEFT_OUT} cannot be read: {exc.strerror or type(exc).__name__}") from exc
     if content and not _MLFLOWS_OWN.fullmatch(content):
         raise _refused(
-            f"{location}: holds something else than the name and version that MLflow writes there; remove it"
+            f"{LEFT_OUT}: holds something else than the name and version that MLflow writes there; remove it"
         )
 
 
@@ -140,12 +141,19 @@ def _file_digest(file: _File) -> str:
     try:
         with os.fdopen(os.open(file.location, _OPEN_FLAGS), "rb", buffering=0) as stream:
             if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
-                raise _refused(f"{file.location}: was a regular file a moment ago and is none now")
+                raise _refused(f"{_said(file.path)}: was a regular file a moment ago and is none now")
             while count := stream.readinto(buffer):
                 digest.update(view[:count])
     except OSError as exc:
-        raise CouldNotLook(f"{file.location}: cannot be read: {exc.strerror or exc}") from exc
+        raise CouldNotLook(
+            f"the model's file {_said(file.path)} cannot be read: {exc.strerror or type(exc).__name__}"
+        ) from exc
     return digest.hexdigest()
+
+
+def _said(path: bytes) -> str:
+    """Name a file of the model for a message, on one line whatever the name holds."""
+    return repr(os.fsdecode(path))
 
 
 def _refused(message: str) -> ModelUnusable:

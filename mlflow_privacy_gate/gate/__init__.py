@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mlflow_privacy_gate.gate.guarding import guarded_alias, guarded_name, guarded_stage
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
-from mlflow_privacy_gate.gate.ruling import decide, refuse
+from mlflow_privacy_gate.gate.ruling import decide, hopeless, refuse
 
 __all__ = [
     "Decision",
@@ -14,5 +14,6 @@ __all__ = [
     "guarded_alias",
     "guarded_name",
     "guarded_stage",
+    "hopeless",
     "refuse",
 ]

@@ -29,7 +29,8 @@ class PromotionTarget:
     """A version and what it is to become.
 
     ``value`` is the stage, the alias, or the guarded name. ``model_digest`` (hex) is of the stored bytes as they are now; None where they
-    could not be read, and ``model_digest_problem`` says why. ``evidence_location`` is where a person finds the evidence (a URI or a page).
+    could not be read, and ``model_digest_problem`` says why, or were not read, because the promotion is :func:`hopeless` with any bytes.
+    ``evidence_location`` is where a person finds the evidence (a URI or a page).
     ``workspace`` is the registry's own word for where the model is registered.
     """
 

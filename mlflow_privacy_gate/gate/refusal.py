@@ -63,7 +63,7 @@ def _asked(target: PromotionTarget) -> str:
         Route.ALIAS: f"alias {value} for {version}",
         Route.CREATE: f"{version} as a new version of a guarded model",
         Route.COPY: f"the copy of a version into the guarded model {value}",
-        Route.RENAME: f"the guarded name {value} for {name}, because of its version {_inline(target.version)}",
+        Route.RENAME: f"the guarded name {value} for {version}",
     }[target.route]
 
 

@@ -68,23 +68,28 @@ def refuse(target: PromotionTarget, findings: Sequence[Finding]) -> Decision:
     return Decision(False, target, tuple(findings), None, None, None, Mode.ENFORCE, refusal)
 
 
+def hopeless(policy: Policy, *, has_evidence: bool) -> bool:
+    """Whether a promotion is refused whatever the bytes are, so that they need not be read: nothing to believe, or nobody."""
+    return not has_evidence or not _believes_anybody(policy)
+
+
 def _believe(
     policy: Policy, attestations: Sequence[bytes | str], target: PromotionTarget, now: datetime
 ) -> tuple[list[VerifiedEvidence], list[Finding]]:
     """Verify every envelope against the bytes as they are now; give those that are believed, and a finding for all that stands against."""
     doubts = []
-    if not (policy.trusts(KeyRole.TESTER) or policy.evidence.unsafe_allow_unsigned):
+    if not _believes_anybody(policy):
         name = policy.source_name or "the policy"
         doubts.append(Finding(ReasonCode.PG003, f"No tester key stands in {name}, so no evidence can be believed."))
-    if target.model_digest is None:
-        problem = target.model_digest_problem or "no reason is known"
-        doubts.append(Finding(ReasonCode.PG007, f"The stored model could not be read: {problem}."))
     if not attestations:
         doubts.append(
             Finding(
                 ReasonCode.PG001, "This version has no evidence: it was not checked, or its evidence was taken away."
             )
         )
+    if target.model_digest_problem or (target.model_digest is None and not doubts):
+        problem = target.model_digest_problem or "no reason is known"
+        doubts.append(Finding(ReasonCode.PG007, f"The stored model could not be read: {problem}."))
     if doubts or target.model_digest is None:
         return [], doubts
     believed = []
@@ -104,6 +109,10 @@ def _believe(
             code = rejection.code or ReasonCode.PG002
             doubts.append(Finding(code, f"The evidence is not believed: {rejection.message}."))
     return believed, doubts
+
+
+def _believes_anybody(policy: Policy) -> bool:
+    return policy.trusts(KeyRole.TESTER) or policy.evidence.unsafe_allow_unsigned
 
 
 def _remembering(

@@ -30,7 +30,7 @@ class PolicyFile:
     """The policy of a long-running server, read anew whenever its file has other bytes; safe to share between threads.
 
     The bytes themselves are compared, not times or sizes, which can stay the same while the text changes; a policy is a few kilobytes.
-    ``path`` None stands for the built-in policy.
+    ``path`` None stands for the built-in policy. Mistakes are told with the file's name alone, since clients get to read them.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -42,7 +42,7 @@ class PolicyFile:
     def current(self) -> Policy:
         """Give the policy as the file says now; PolicyError (PG901) while it is missing or has mistakes."""
         with self._lock:
-            data = None if self.path is None else read_policy_file(self.path)
+            data = None if self.path is None else read_policy_file(self.path, self.path.name)
             if self._outcome is None or data != self._read:
                 self._read, self._outcome = data, self._parse(data)
             outcome = self._outcome

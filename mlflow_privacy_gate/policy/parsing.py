@@ -59,16 +59,16 @@ def load_policy(path: Path) -> Policy:
     return parse_policy(read_policy_file(path), path.name, folder=path.absolute().parent)
 
 
-def read_policy_file(path: Path) -> bytes:
-    """Read at most as much of a policy file as a policy may have; PolicyError says why it cannot be read."""
+def read_policy_file(path: Path, name: str | None = None) -> bytes:
+    """Read at most as much of a policy file as a policy may have; PolicyError names it (by its path, else) and says why not."""
     try:
         with path.open("rb") as stream:
             return stream.read(SIZE_LIMIT + 1)
     except OSError as error:
         reason = "is a folder; name the file in it" if path.is_dir() else f"cannot be read: {error.strerror or error}"
-        raise PolicyError([f"{path}: {reason}"]) from error
+        raise PolicyError([f"{name or path}: {reason}"]) from error
     except ValueError as error:  # a NUL byte in the path
-        raise PolicyError([f"{path!r}: cannot be read: {error}"]) from error
+        raise PolicyError([f"{name or path!r}: cannot be read: {error}"]) from error
 
 
 def built_in_policy() -> Policy:

@@ -113,6 +113,19 @@ def server_tracking_store() -> AbstractTrackingStore:
     return cast("AbstractTrackingStore", _private(_SERVER_HANDLERS, "_get_tracking_store")())
 
 
+def artifact_roots() -> tuple[str, ...]:
+    """Return where the operator lets experiments keep their artifacts, in the workspace of the request.
+
+    The default workspace also holds experiments from before there were workspaces, right under ``--default-artifact-root``.
+    """
+    store = server_tracking_store()
+    located = getattr(store, "_get_artifact_location", None)  # gives what an experiment of that id would get
+    roots = [str(located("0")).rpartition("/")[0]] if located is not None else []
+    if located is None or active_workspace(cast("AbstractStore", store)) == DEFAULT_WORKSPACE:
+        roots.append(os.environ.get(_ARTIFACT_ROOT_VARIABLE, ""))
+    return tuple(root for root in roots if root)
+
+
 def is_proxied(location: str) -> bool:
     """Whether this server itself serves what lies at ``location`` (``mlflow-artifacts:``, ``http(s):``)."""
     return bool(_private(_SERVER_HANDLERS, "_is_servable_proxied_run_artifact_root")(location))

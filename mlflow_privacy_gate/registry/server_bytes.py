@@ -1,12 +1,17 @@
 """A model's folder with its exact bytes, inside the tracking server: what clients will load, read without going through a client.
 
 The server cannot download ``mlflow-artifacts:/…`` from itself, so such a location is mapped to where this server keeps it. Local
-repositories are read in place, without a copy; remote ones are downloaded to a temporary folder that is deleted. A location that might show
-clients other bytes than it shows the server is refused.
+repositories are read in place, without a copy; remote ones are downloaded to a temporary folder that is deleted, up to a limit. A location
+that might show clients other bytes than it shows the server is refused: above all a path on a disk, which every client reads on its own,
+unless it lies under the artifact root that the server's operator named for clients to reach directly.
+
+Who asks sees no path and no error text of the server's machine; those are for its log.
 """
 
 from __future__ import annotations
 
+import logging
+import math
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,40 +19,84 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from mlflow.exceptions import MlflowException
+
 from mlflow_privacy_gate.errors import CouldNotLook, PrivacyGateError
 from mlflow_privacy_gate.registry import mlflow_private
 from mlflow_privacy_gate.registry.locations import follow
+from mlflow_privacy_gate.registry.model_folder import local_folder
+from mlflow_privacy_gate.registry.translation import is_missing
 
 if TYPE_CHECKING:
     from mlflow.store.artifact.artifact_repo import ArtifactRepository
 
 _PROXIED_SCHEMES = frozenset({"mlflow-artifacts", "http", "https"})
+_logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def served_folder(location: str, version_location: Callable[[str, str], str]) -> Iterator[Path]:
+def served_folder(
+    location: str, version_location: Callable[[str, str], str], most_bytes: float = math.inf
+) -> Iterator[Path]:
     """Give the folder at a version's location, read-only.
 
     ``version_location(name, version)`` answers where a registered version lies, for locations of the form ``models:/name/version``.
-    CouldNotLook, naming the location, whenever its bytes cannot be had for certain.
+    CouldNotLook, naming the location, whenever its bytes cannot be had for certain, or would have to be fetched and are more than
+    ``most_bytes``.
     """
-    try:
+    with _said(location):
         place = _place(location, version_location)
         repository, path = _repository(place)
-    except PrivacyGateError:
-        raise
-    except Exception as exc:
-        raise CouldNotLook(f"the model's bytes at {location} cannot be read: {exc}") from exc
     root = getattr(repository, "artifact_dir", None)
     if root is not None:
         yield _inside(Path(root), path, location)
         return
     with tempfile.TemporaryDirectory(prefix="privacy-gate-") as temporary:
-        try:
+        with _said(location):
+            _check_size(_listed_bytes(repository, path), most_bytes, location)
             folder = Path(repository.download_artifacts(path, temporary))  # type: ignore[no-untyped-call]
-        except Exception as exc:
-            raise CouldNotLook(f"the model's bytes at {location} cannot be downloaded: {exc}") from exc
+            _check_size(_stored_bytes(Path(temporary)), most_bytes, location)  # not every store lists sizes
         yield _existing(folder, location)
+
+
+@contextmanager
+def _said(location: str) -> Iterator[None]:
+    """Say what fails of somebody else's as CouldNotLook, in words that tell nothing about this machine."""
+    try:
+        yield
+    except PrivacyGateError:
+        raise
+    except Exception as exc:
+        _logger.exception("privacy gate: the model's bytes at %s cannot be read", location)
+        missing = isinstance(exc, MlflowException) and is_missing(exc)
+        problem = "something that it leads to is not there" if missing else type(exc).__name__
+        raise CouldNotLook(
+            f"the model's bytes at {location} cannot be read ({problem}); the server's log has the details"
+        ) from exc
+
+
+def _check_size(size: int, most: float, location: str) -> None:
+    if size > most:
+        raise CouldNotLook(
+            f"the model at {location} has {size / 1e9:.3g} GB, more than the {most / 1e9:.3g} GB that limits.memory_gb lets this server "
+            "fetch to look at it; raise that limit, or keep the server's artifacts where it can read them in place"
+        )
+
+
+def _listed_bytes(repository: ArtifactRepository, path: str) -> int:
+    """Add up the sizes of all files under a path, as far as the store lists them."""
+    total, folders = 0, [path]
+    while folders:
+        for found in repository.list_artifacts(folders.pop() or None):
+            if found.is_dir:
+                folders.append(found.path)
+            else:
+                total += found.file_size or 0
+    return total
+
+
+def _stored_bytes(folder: Path) -> int:
+    return sum(found.lstat().st_size for found in folder.rglob("*") if not found.is_dir())
 
 
 def _place(location: str, version_location: Callable[[str, str], str]) -> str:
@@ -89,13 +138,31 @@ def _joined(root: str, path: str) -> str:
 def _repository(place: str) -> tuple[ArtifactRepository, str]:
     """Return the repository that holds a place, and the path in it."""
     if urlsplit(place).scheme.lower() not in _PROXIED_SCHEMES:
-        return mlflow_private.repository_of(place), ""
+        repository = mlflow_private.repository_of(place)
+        own = getattr(repository, "artifact_dir", None)
+        if own is not None and not _reached_directly(Path(own)):
+            raise CouldNotLook(
+                f"{place} is a path on a disk, which every client reads on its own machine, and it is not under the artifact root of this "
+                "server, so what clients would load from it cannot be known here; log the model to an experiment without an artifact "
+                "location of its own, or let the server's operator name a folder that holds it, and that clients share, "
+                "as --default-artifact-root"
+            )
+        return repository, ""
     if not mlflow_private.is_proxied(place) or not mlflow_private.names_this_server(place):
         raise CouldNotLook(
             f"{place} is not an artifact location of this server, so what clients would load from it cannot be known here; "
             "log the model to an experiment whose artifacts this server keeps"
         )
     return mlflow_private.destination_repository(), mlflow_private.destination_path(place)
+
+
+def _reached_directly(folder: Path) -> bool:
+    """Whether a folder lies where the operator lets clients read and write on a disk that they share with the server.
+
+    An experiment's own artifact location says nothing of the kind: whoever creates an experiment chooses it.
+    """
+    roots = map(local_folder, mlflow_private.artifact_roots())
+    return any(root is not None and folder.resolve().is_relative_to(root.resolve()) for root in roots)
 
 
 def _inside(root: Path, path: str, location: str) -> Path:

@@ -51,7 +51,6 @@ class GuardedMethods(RegistryStore):
             version_location=self.get_model_version_download_uri,
             write=partial(inner.transition_model_version_stage, name, version, stage, archive_existing_versions),
             version=str(version),
-            location=partial(self.get_model_version_download_uri, name, version),
         )
         return self._privacy_gate.promote(promotion)
 
@@ -65,7 +64,6 @@ class GuardedMethods(RegistryStore):
                 version_location=self.get_model_version_download_uri,
                 write=partial(inner.set_registered_model_alias, name, alias, version),
                 version=str(version),
-                location=partial(self.get_model_version_download_uri, name, version),
             )
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,8 +13,10 @@ from mlflow.exceptions import MlflowException
 from mlflow_privacy_gate.errors import CouldNotLook
 from mlflow_privacy_gate.evidence.model_digest import fingerprint, model_digest
 
+_logger = logging.getLogger(__name__)
+
 VersionLocation = Callable[[str, str], str]
-FolderAt = Callable[[str, VersionLocation], AbstractContextManager[Path]]
+FolderAt = Callable[[str, VersionLocation, float], AbstractContextManager[Path]]
 
 
 @dataclass(frozen=True)
@@ -46,10 +49,14 @@ class Unmeasured(Exception):
 
 
 class Looks:
-    """What one request has seen of the bytes: each location is hashed once, outside any turn."""
+    """What one request has seen of the bytes: each location is hashed once, outside any turn.
 
-    def __init__(self, folder_at: FolderAt, version_location: VersionLocation) -> None:
+    ``most_bytes`` is how much ``folder_at`` may fetch for that from elsewhere.
+    """
+
+    def __init__(self, folder_at: FolderAt, version_location: VersionLocation, most_bytes: float) -> None:
         self._folder_at = folder_at
+        self._most_bytes = most_bytes
         self._version_location = version_location
         self._seen: dict[str, Measured] = {}
 
@@ -79,9 +86,10 @@ class Looks:
             return hops[-1][2]
 
         try:
-            with self._folder_at(location, recorded) as folder:
+            with self._folder_at(location, recorded, self._most_bytes) as folder:
                 print_before = fingerprint(folder)
                 measured = Measured(model_digest(folder), None, print_before, folder, tuple(hops))
         except MlflowException as exc:
-            raise CouldNotLook(f"the model's bytes at {location} cannot be read: {exc.message}") from exc
+            _logger.exception("privacy gate: the model's bytes at %s cannot be read", location)
+            raise CouldNotLook(f"MLflow cannot say where the bytes at {location} lie ({exc.error_code})") from exc
         return measured if folder.exists() else Measured(measured.digest, hops=measured.hops)

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import mlflow
@@ -30,6 +27,7 @@ if TYPE_CHECKING:
     from mlflow.store.model_registry.abstract_store import AbstractStore
 
     from mlflow_privacy_gate.policy.location import PolicyFile
+    from mlflow_privacy_gate.store.measuring import FolderAt
 
 _logger = logging.getLogger(__name__)
 
@@ -68,14 +66,12 @@ def _asker(inner: AbstractStore) -> Asker:
     return Asker(mlflow_private.request_user() or "unauthenticated", mlflow_private.active_workspace(inner))
 
 
-def _folders(
-    tracking_uri: str | None,
-) -> Callable[[str, Callable[[str, str], str]], AbstractContextManager[Path]]:
-    """Choose how models' bytes are read: inside the server from where it keeps them, in a client as a client loads them."""
+def _folders(tracking_uri: str | None) -> FolderAt:
+    """Choose how models' bytes are read: inside the server from where it keeps them, in a client as a client loads them, however large."""
     if mlflow_private.in_server():
         return served_folder
     asked = tracking_uri or mlflow.get_tracking_uri()
-    return lambda location, version_location: version_folder(location, version_location, tracking_uri=asked)
+    return lambda location, version_location, _: version_folder(location, version_location, tracking_uri=asked)
 
 
 def _announce(policy_file: PolicyFile, inner_uri: str) -> None:

@@ -21,7 +21,6 @@ from mlflow_privacy_gate.errors import CouldNotLook, EvidenceRejected, PolicyErr
 from mlflow_privacy_gate.evidence.ledger import KnownTests, Result
 from mlflow_privacy_gate.policy.location import PolicyFile
 from mlflow_privacy_gate.policy.model import Mode, Policy
-from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
 from mlflow_privacy_gate.registry.translation import is_conflict
 from mlflow_privacy_gate.store.measuring import FolderAt, Looks, Unmeasured, VersionLocation
 from mlflow_privacy_gate.store.recording import Recorder, Who, newest_of
@@ -32,6 +31,7 @@ from mlflow_privacy_gate.store.turns import Turn, Turns
 from mlflow_privacy_gate.vocabulary import ReasonCode
 
 _T = TypeVar("_T")
+_W = TypeVar("_W")
 _logger = logging.getLogger(__name__)
 
 _TRIES = 5  # of one request, while versions move under it or the database gives it up for another
@@ -42,8 +42,7 @@ _MADE = frozenset({gate.Route.CREATE, gate.Route.COPY})
 class Promotion(Generic[_T]):
     """One request, how to look at the versions it promotes (none when they are prompts), how to write it.
 
-    ``version_location`` says where a registered version lies. ``location`` gives the one location at once, where that is all that must be
-    known to look at the bytes ahead. ``version`` is the one it is about (None: all, or a new one). ``written`` and
+    ``version_location`` says where a registered version lies. ``version`` is the one it is about (None: all, or a new one). ``written`` and
     ``undo`` serve where a version exists only afterwards: it is then judged as it was written, where that can be rolled back, and otherwise
     must hold the judged bytes, or it is undone. ``evidence`` are the evidence tags that a new version brings.
     """
@@ -53,7 +52,6 @@ class Promotion(Generic[_T]):
     version_location: VersionLocation
     write: Callable[[], _T]
     version: str | None = None
-    location: Callable[[], str] | None = None
     written: Callable[[_T], Sequence[Subject]] | None = None
     undo: Callable[[_T], object] | None = None
     evidence: Mapping[str, str] = field(default_factory=dict)
@@ -100,13 +98,13 @@ class PromotionGuard:
         """Write what is no promotion or an allowed one; raise MlflowException (PERMISSION_DENIED) for a refused one."""
         if self._turns.inside():
             return promotion.write()  # a part of a promotion that is being decided
-        policy = self._refusing(promotion.request, lambda: self._guarding(promotion))
+        policy = self._refusing(promotion, lambda: self._guarding(promotion))
         if policy is None:
             if promotion.evidence:
                 return self.write_evidence(promotion.request.name, None, promotion.evidence, promotion.write)
             return promotion.write()
         if policy.mode is Mode.ENFORCE:
-            return self._refusing(promotion.request, lambda: self._decided(policy, promotion), policy)
+            return self._refusing(promotion, lambda: self._decided(policy, promotion), policy)
         try:
             return self._decided(policy, promotion)
         except Exception as exc:
@@ -147,7 +145,7 @@ class PromotionGuard:
 
         _writing(f"the privacy gate's tag of {name} version {version}", work)
 
-    def _refusing(self, request: Request, work: Callable[[], _T], policy: Policy | None = None) -> _T:
+    def _refusing(self, promotion: Promotion[_T], work: Callable[[], _W], policy: Policy | None = None) -> _W:
         """Do a part of the work; what is no answer of MLflow's leaves it as a refusal."""
         try:
             return work()
@@ -157,7 +155,7 @@ class PromotionGuard:
             if is_an_answer(exc):
                 raise
             finding = finding_of(exc)
-            refusal = gate.refuse(target_of(request), [finding])
+            refusal = gate.refuse(target_of(promotion.request, version=promotion.version), [finding])
             self._note(refusal, policy)
             raise refused(refusal.refusal) from exc
 
@@ -175,10 +173,12 @@ class PromotionGuard:
 
     def _decided(self, policy: Policy, promotion: Promotion[_T]) -> _T:
         """Take turns until everything that is promoted was looked at before; PromotionRefused with every refusal."""
-        looks = Looks(self._folder_at, promotion.version_location)
-        if policy.mode is not Mode.OFF:
-            for location in _ahead(promotion):
-                looks.look(location)
+        looks = Looks(self._folder_at, promotion.version_location, policy.limits.memory_gb * 1e9)
+        with self._turns.primary():
+            ahead = promotion.look() if _may_matter(policy) else ()
+        for subject in ahead:
+            if _worth_a_look(policy, promotion.request, subject):
+                looks.look(subject.location)
         for _ in range(_TRIES):
             try:
                 with self._turns.turn(policy) as turn:
@@ -259,7 +259,7 @@ class PromotionGuard:
         policy = recorder.policy
         assert policy is not None
         for subject in subjects:
-            seen = None if policy.mode is Mode.OFF else looks.at(subject.location)
+            seen = looks.at(subject.location) if _worth_a_look(policy, promotion.request, subject) else None
             digest = seen.digest if seen else None
             known = turn.ledger.known_tests(digest) if digest else KnownTests()
             attestations: Sequence[str] = subject.attestations
@@ -300,12 +300,15 @@ class PromotionGuard:
             _logger.exception("privacy gate: a refusal could not be recorded in the ledger")
 
 
-def _ahead(promotion: Promotion[_T]) -> list[str]:
-    """Give the locations that will be asked about, as far as they can be told before the turn."""
-    if promotion.location is None:
-        return [subject.location for subject in promotion.look()]
-    location = promotion.location()
-    return [] if location in PROMPT_SOURCES else [location]
+def _may_matter(policy: Policy) -> bool:
+    """Whether any bytes could get a promotion allowed."""
+    return policy.mode is not Mode.OFF and not gate.hopeless(policy, has_evidence=True)
+
+
+def _worth_a_look(policy: Policy, request: Request, subject: Subject) -> bool:
+    """Whether the bytes decide: reading gigabytes to refuse what has no evidence would let anybody keep the server busy."""
+    in_ledger = request.route in _MADE  # which evidence of a new version that is, its bytes tell
+    return _may_matter(policy) and not gate.hopeless(policy, has_evidence=bool(subject.attestations) or in_ledger)
 
 
 def _writing(what: str, work: Callable[[], _T]) -> _T:

@@ -14,8 +14,8 @@ from mlflow_privacy_gate.store.routes import Request
 from mlflow_privacy_gate.store.subjects import Subject
 from mlflow_privacy_gate.vocabulary import DEFAULT_WORKSPACE, Finding, ReasonCode
 
-# A request that failed before a version was looked up, or whose version does not exist yet.
-_NO_VERSION = "new"
+_ANY_VERSION = "any"  # a rename that failed before its versions were looked up
+_NEW_VERSION = "new"
 _logger = logging.getLogger(__name__)
 
 
@@ -56,12 +56,14 @@ def target_of(
     digest: str | None = None,
     digest_problem: str | None = None,
     *,
+    version: str | None = None,
     workspace: str = DEFAULT_WORKSPACE,
 ) -> gate.PromotionTarget:
-    """Describe to the gate what is asked for: a version that was looked up, or only what the request says."""
+    """Describe to the gate what is asked for: a version that was looked up, or only what the request says (``version`` too)."""
+    unnamed = _ANY_VERSION if request.route is gate.Route.RENAME else _NEW_VERSION
     return gate.PromotionTarget(
         name=request.name if subject is None else subject.name,
-        version=(subject.version if subject is not None else None) or _NO_VERSION,
+        version=(subject.version if subject is not None else version) or unnamed,
         route=request.route,
         value=request.value,
         model_digest=digest,

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 
 from mlflow_privacy_gate.evidence.officer_statements import Attached, attached
 from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.store._interface import RegistryStore
 
 
+LARGEST_VERSION = 2**31 - 1  # a 32-bit integer in MLflow's tables
 _STATEMENT_TAGS = tuple(f"{tag}." for tag in (WAIVER_TAG, SIGN_OFF_TAG, EXEMPTION_TAG))
 
 
@@ -66,11 +68,22 @@ class Subject:
 
 def existing_version(store: RegistryStore, name: str, version: str) -> tuple[Subject, ...]:
     """Look one version up; empty when it is a prompt. MLflow's own error when there is none."""
+    _check_reach(name, version)
     found = store.get_model_version(name, version)
     location = store.get_model_version_download_uri(found.name, found.version)
     if is_prompt(found.source, location):
         return ()
     return (Subject(found.name, str(found.version), location, evidence_among(found.tags.items()), found.run_id),)
+
+
+def _check_reach(name: str, version: str) -> None:
+    """Answer for a number that no registry can hold as for any other that is not there: databases fail over it."""
+    try:
+        number = int(version)
+    except (TypeError, ValueError):
+        return  # MLflow says itself what a version must be
+    if not 0 <= number <= LARGEST_VERSION:
+        raise MlflowException(f"Model Version (name={name}, version={version}) not found", RESOURCE_DOES_NOT_EXIST)
 
 
 def every_version(store: RegistryStore, name: str) -> tuple[Subject, ...]:

@@ -164,8 +164,8 @@ class _SqlTurn:
         self._connection.execute(select(_MODELS.c.name).where(_MODELS.c.name == name).with_for_update())
         for held in (_VERSIONS, _TAGS):
             rows = select(held.c.version).where(held.c.name == name).order_by(held.c.version).with_for_update()
-            number = int(version) if version is not None and version.isascii() and version.isdigit() else None
-            self._connection.execute(rows if number is None else rows.where(held.c.version == number))
+            known = version is not None and version.isascii() and version.isdigit() and len(version) < len("2147483647")
+            self._connection.execute(rows.where(held.c.version == int(version or 0)) if known else rows)
 
     def savepoint(self) -> AbstractContextManager[object]:
         return self._connection.begin_nested()

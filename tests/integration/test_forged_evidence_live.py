@@ -22,6 +22,7 @@ from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG
 pytestmark = pytest.mark.server
 
 SIGNER = fresh_signer()
+REFUSALS: list[str] = []
 
 
 @pytest.fixture(scope="module")
@@ -39,11 +40,19 @@ def client(server: LiveServer) -> MlflowClient:
     return MlflowClient(tracking_uri=server.url, registry_uri=server.url)
 
 
+@pytest.fixture(autouse=True)
+def no_refusal_tells_where_the_server_keeps_its_files(server: LiveServer) -> Iterator[None]:
+    REFUSALS.clear()
+    yield
+    assert not [text for text in REFUSALS if str(server.folder) in text or "Traceback" in text]
+
+
 def refused_with(code: str, client: MlflowClient, seeded: SeededVersion) -> None:
     with pytest.raises(MlflowException) as caught:
         client.set_registered_model_alias(seeded.name, "champion", seeded.version)
     assert caught.value.error_code == "PERMISSION_DENIED"
     assert code in caught.value.message
+    REFUSALS.append(caught.value.message)
     assert "champion" not in client.get_registered_model(seeded.name).aliases
 
 
@@ -186,6 +195,63 @@ def test_a_location_on_a_foreign_host_is_refused_whatever_lies_at_that_path_here
     other = replace(seeded, version=str(created.version))
     set_attestation(client, other, attestation(passing_evidence(seeded.digest), SIGNER))
     refused_with("PG007", client, other)
+
+
+def test_a_path_on_a_disk_is_refused_whatever_lies_at_that_path_on_the_server(
+    server: LiveServer, client: MlflowClient, tmp_path: Path
+) -> None:
+    experiment = client.create_experiment("on-a-disk", artifact_location=tmp_path.as_uri())
+    seeded = seed_version(client, "on-a-disk", experiment=experiment)
+    assert seeded.source.startswith("file:")
+    set_attestation(client, seeded, attestation(passing_evidence(seeded.digest), SIGNER))
+    refused_with("PG007", client, seeded)
+    assert "--default-artifact-root" in REFUSALS[-1]
+
+
+def test_whatever_is_wrong_with_the_stored_model_is_told_without_its_path(
+    server: LiveServer, client: MlflowClient
+) -> None:
+    def replaced_by_a_link(folder: Path) -> None:
+        (folder / "weights.bin").unlink()
+        (folder / "weights.bin").symlink_to(folder / "MLmodel")
+
+    def emptied(folder: Path) -> None:
+        shutil.rmtree(folder)
+        folder.mkdir()
+
+    def hiding(folder: Path) -> None:
+        (folder / "registered_model_meta").write_bytes(b"weights")
+
+    def of_a_strange_name(folder: Path) -> None:
+        (folder / "a\\b").write_bytes(b"weights")
+
+    for number, (spoil, code) in enumerate(
+        [
+            (replaced_by_a_link, "PG004"),
+            (emptied, "PG004"),
+            (hiding, "PG004"),
+            (of_a_strange_name, "PG004"),
+            (shutil.rmtree, "PG007"),
+        ]
+    ):
+        seeded = checked(client, f"spoilt-{number}")
+        spoil(stored_folder(server, seeded))  # type: ignore[operator]
+        refused_with(code, client, seeded)
+
+
+def test_a_policy_that_cannot_be_read_is_told_by_its_name(server: LiveServer, client: MlflowClient) -> None:
+    assert server.policy is not None
+    seeded = checked(client, "policy-gone")
+    away = server.policy.with_suffix(".away")
+    server.policy.rename(away)
+    try:
+        refused_with("PG901", client, seeded)
+        assert server.policy.name in REFUSALS[-1]
+        server.policy.mkdir()
+        refused_with("PG901", client, seeded)
+        server.policy.rmdir()
+    finally:
+        away.rename(server.policy)
 
 
 def test_an_escaped_path_that_clients_read_differently_is_refused(server: LiveServer, client: MlflowClient) -> None:

@@ -1,4 +1,4 @@
-"""The gate under gunicorn, for those who do not serve MLflow with uvicorn."""
+"""The gate under gunicorn, and over a disk that clients reach themselves: for those who serve MLflow in other ways than by default."""
 
 from __future__ import annotations
 
@@ -24,12 +24,14 @@ pytestmark = [
 def test_pages_answer_and_promotions_are_guarded(tmp_path: Path) -> None:
     signer = fresh_signer()
     policy = write_policy(tmp_path / "privacy-gate.yaml", signer)
-    with live_server(tmp_path / "server", policy=policy, options=["--gunicorn-opts", "--timeout 60"]) as server:
+    options = ["--gunicorn-opts", "--timeout 60", "--default-artifact-root", "./mlruns", "--no-serve-artifacts"]
+    with live_server(tmp_path / "server", policy=policy, options=options) as server:
         for page in ("/health", "/", "/version"):
             with urllib.request.urlopen(f"{server.url}{page}", timeout=30) as answer:
                 assert answer.status == 200
         client = MlflowClient(tracking_uri=server.url, registry_uri=server.url)
         seeded = seed_version(client, "credit")
+        assert seeded.source.startswith(str(tmp_path / "server" / "mlruns"))
         with pytest.raises(MlflowException) as caught:
             client.set_registered_model_alias("credit", "champion", "1")
         assert caught.value.error_code == "PERMISSION_DENIED"

@@ -125,6 +125,28 @@ def test_raw_requests_are_refused_with_403_and_the_reason(
         assert "PG001" in answer["message"]
 
 
+@pytest.mark.parametrize(
+    ("version", "status", "code"),
+    [
+        ("99999999999999999999", 404, "RESOURCE_DOES_NOT_EXIST"),
+        (str(2**31), 404, "RESOURCE_DOES_NOT_EXIST"),
+        ("-1", 404, "RESOURCE_DOES_NOT_EXIST"),
+        ("one", 400, "INVALID_PARAMETER_VALUE"),
+        ("1.5", 400, "INVALID_PARAMETER_VALUE"),
+    ],
+)
+def test_a_version_that_cannot_be_is_answered_as_mlflow_answers(
+    server: LiveServer, client: MlflowClient, version: str, status: int, code: str
+) -> None:
+    seeded = seed_version(client, "no-such-version")
+    stage = {"name": seeded.name, "version": version, "stage": "Production", "archive_existing_versions": False}
+    alias = {"name": seeded.name, "alias": "champion", "version": version}
+    for path, body in (("registered-models/alias", alias), ("model-versions/transition-stage", stage)):
+        answered, answer = post(server, f"/api/2.0/mlflow/{path}", body)
+        assert (answered, answer["error_code"]) == (status, code)
+        assert "Traceback" not in answer["message"]
+
+
 def test_graphql_can_change_nothing(server: LiveServer) -> None:
     query = "{__schema {mutationType {fields {name}}}}"
     status, answer = post(server, "/graphql", {"query": query})

@@ -245,4 +245,5 @@ def _parsed(line: bytes, path: Path) -> Row:
 
 
 def _failed(path: Path, what: str) -> CouldNotLook:
-    return CouldNotLook(f"the ledger {path} {what}", code=ReasonCode.PG902)
+    # By name: clients of a server get to read this, and where it keeps its files is not theirs to know.
+    return CouldNotLook(f"the ledger {path.name} {what}", code=ReasonCode.PG902)

@@ -109,9 +109,7 @@ class SqlLedger:
                 _insert_head(self._engine)
             except SQLAlchemyError as exc:  # mostly: another process is creating them at this moment
                 if attempt == _CREATE_TRIES - 1:
-                    raise _failed(
-                        f"the ledger's tables cannot be created in {said_without_credentials(self._uri)}", exc
-                    ) from exc
+                    raise _failed("the ledger's tables cannot be created in the registry's database", exc) from exc
                 time.sleep(random.uniform(0.05, 0.1) * (attempt + 1))  # noqa: S311 - spreads processes, guards nothing
             else:
                 self._ready = True

@@ -41,7 +41,7 @@ def test_a_refusal_reads_in_the_order_what_why_remedy_where() -> None:
         (Route.ALIAS, "champion", "refused alias champion for credit version 7:"),
         (Route.CREATE, "credit", "refused credit version 7 as a new version of a guarded model:"),
         (Route.COPY, "prod-credit", "refused the copy of a version into the guarded model prod-credit:"),
-        (Route.RENAME, "prod-credit", "refused the guarded name prod-credit for credit, because of its version 7:"),
+        (Route.RENAME, "prod-credit", "refused the guarded name prod-credit for credit version 7:"),
     ],
 )
 def test_the_first_line_says_what_was_refused(route: Route, value: str, said: str) -> None:

@@ -1,10 +1,12 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +14,13 @@ from evidence_builder import FAILING_AUCS, PASSING_AUCS, attestation, fresh_sign
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlflow_privacy_gate.evidence.envelope import sign
 from mlflow_privacy_gate.evidence.facts import Evidence
+from mlflow_privacy_gate.evidence.identities import TrustedIdentity
+from mlflow_privacy_gate.evidence.keyless_signer import KeylessSigner
+from mlflow_privacy_gate.evidence.officer_statements import sign_statement
+from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind, SignOff
+from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.gate import Decision, PromotionTarget, Route, decide, refuse
 from mlflow_privacy_gate.policy import Mode, Policy, built_in_policy, parse_policy, starter_policy
 from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode
@@ -67,6 +75,38 @@ def test_a_server_without_sigstore_refuses_an_identitys_evidence_and_says_what_t
         update={"keys": (*POLICY.keys, *parse_policy(json.dumps({"version": 1, "keys": keys})).keys)}
     )
     assert ruled(PASSING, policy=both).allowed
+
+
+def test_an_identity_may_test_and_another_sign_off(tmp_path: Path) -> None:
+    pytest.importorskip("sigstore", reason="the extra [keyless] is not installed")
+    from sigstore_fakes import FakeSigstore, oidc_token
+
+    sigstore, issuer = FakeSigstore(issuer="https://issuer.example"), "https://issuer.example"
+    root = sigstore.trust_root(tmp_path).name
+    keys = [
+        {"id": name, "role": role, "identity": f"{name}@clinic.example", "issuer": issuer, "trust_root": root}
+        for name, role in (("theo", "tester"), ("dana", "privacy-officer"))
+    ]
+    written = json.dumps({"version": 1, "sign_off": {"required": True}, "keys": keys})
+    policy = parse_policy(written, folder=tmp_path)
+
+    def signing_as(who: TrustedIdentity) -> KeylessSigner:
+        sigstore.identity = who.identity
+        return KeylessSigner(who, lambda: sigstore.context(tmp_path), lambda: oidc_token(issuer, sub=who.identity))
+
+    theo, dana = (one for one in policy.trusted_keys if isinstance(one, TrustedIdentity))
+    tested = sign(statement_bytes(evidence()), signing_as(theo))
+    agreed = SignOff(
+        hashlib.sha256(tested).hexdigest(),
+        Scope("credit", ScopeKind.ALIAS, "champion"),
+        "Dana",
+        NOW - timedelta(hours=1),
+    )
+    papers = sign_statement(agreed, signing_as(dana)).envelope, sign_statement(agreed, signing_as(theo)).envelope
+    allowed = decide(policy, [tested], (), papers[:1], target=TARGET, now=NOW)
+    assert (allowed.allowed, [paper.key_id for paper in allowed.sign_offs]) == (True, ["dana"])
+    refused = decide(policy, [tested], (), papers[1:], target=TARGET, now=NOW)
+    assert [finding.code for finding in refused.blocking] == [ReasonCode.PG301]
 
 
 def evidence_in(envelope: str) -> Evidence:
@@ -129,6 +169,12 @@ def test_bytes_that_cannot_be_read_are_refused_even_with_evidence() -> None:
     assert not decision.allowed
     assert decision.reason_codes == ("PG007",)
     assert "the bucket did not answer" in decision.refusal
+
+
+def test_bytes_that_were_not_read_are_no_finding_beside_what_refuses_with_any_bytes() -> None:
+    unread = replace(TARGET, model_digest=None)
+    assert ruled(target=unread).reason_codes == ("PG001",)
+    assert ruled(PASSING, target=unread).reason_codes == ("PG007",)
 
 
 def test_a_failing_verdict_refuses_with_every_finding() -> None:

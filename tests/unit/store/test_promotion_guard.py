@@ -116,7 +116,8 @@ class Bench:
     """A fake inner store under a real guard; ``change`` runs once the bytes have been hashed."""
 
     def __init__(self, folder: Path, policy_path: Path) -> None:
-        self.inner = FakeStore(str(folder))
+        self.inner = FakeStore("mlflow-artifacts:/0/model")
+        self.looks, self.most_bytes = 0, 0.0
         self.folder = folder
         self.change: Callable[[], None] | None = None
         self.fault: Exception | None = None
@@ -125,7 +126,10 @@ class Bench:
         self.store: Any = gated(self.inner, guard)  # type: ignore[arg-type]
 
     @contextmanager
-    def _folder_at(self, location: str, version_location: Callable[[str, str], str]) -> Iterator[Path]:
+    def _folder_at(
+        self, location: str, version_location: Callable[[str, str], str], most_bytes: float
+    ) -> Iterator[Path]:
+        self.looks, self.most_bytes = self.looks + 1, most_bytes
         if self.fault is not None:
             raise self.fault
         yield self.folder
@@ -146,6 +150,9 @@ class Bench:
         assert caught.value.error_code == "PERMISSION_DENIED"
         assert caught.value.get_http_status_code() == 403  # type: ignore[no-untyped-call]
         assert (self.inner.written, self.inner.stored) == before
+        assert (
+            str(self.folder.parent) not in caught.value.message
+        )  # where a server keeps things is not its clients' business
         return str(caught.value.message)
 
 
@@ -171,6 +178,67 @@ def test_a_checked_version_is_written_by_the_inner_store(bench: Bench) -> None:
 def test_an_unchecked_version_is_refused(bench: Bench) -> None:
     bench.inner.add("credit")
     assert "PG001" in bench.refusal(lambda: bench.store.set_registered_model_alias("credit", "champion", "1"))
+
+
+@pytest.mark.parametrize("reason", ["no evidence", "no trusted key", "no readable policy"])
+def test_what_is_refused_whatever_the_bytes_are_is_refused_before_they_are_read(
+    bench: Bench, policy_path: Path, reason: str
+) -> None:
+    code = {"no evidence": "PG001", "no trusted key": "PG003", "no readable policy": "PG901"}[reason]
+    if reason == "no evidence":
+        bench.inner.add("credit")
+    else:
+        bench.checked()
+        policy_path.write_text("version: 1\n") if reason == "no trusted key" else policy_path.unlink()
+    for action in (
+        lambda: bench.store.set_registered_model_alias("credit", "champion", "1"),
+        lambda: bench.store.transition_model_version_stage("credit", "1", "Production", False),
+    ):
+        text = bench.refusal(action)
+        assert code in text
+        assert "PG007" not in text
+    assert bench.looks == 0
+
+
+def test_a_new_version_without_tags_is_looked_at_since_the_ledger_may_hold_its_evidence(bench: Bench) -> None:
+    bench.refusal(lambda: bench.store.create_model_version("live-credit", "s3://bucket/model"))
+    assert bench.looks == 1
+
+
+def test_as_much_may_be_fetched_as_the_policy_lets_a_model_use(bench: Bench, policy_path: Path) -> None:
+    write_policy(policy_path, SIGNER, "limits: {memory_gb: 3}")
+    bench.checked()
+    bench.store.set_registered_model_alias("credit", "champion", "1")
+    assert bench.most_bytes == 3e9
+
+
+@pytest.mark.parametrize("fails", ["get_model_version", "set_registered_model_alias"])
+def test_a_refusal_without_a_decision_names_the_version(bench: Bench, fails: str) -> None:
+    bench.checked()
+    bench.inner.fails[fails] = MlflowException("database is locked", TEMPORARILY_UNAVAILABLE)
+    assert "credit version 1:" in bench.refusal(
+        lambda: bench.store.set_registered_model_alias("credit", "champion", "1")
+    )
+
+
+def test_a_rename_that_fails_early_speaks_of_any_version(bench: Bench) -> None:
+    bench.checked()
+    bench.inner.fails["get_model_version"] = MlflowException("database is locked", TEMPORARILY_UNAVAILABLE)
+    assert "credit version any:" in bench.refusal(lambda: bench.store.rename_registered_model("credit", "live-credit"))
+
+
+@pytest.mark.parametrize("version", ["99999999999999999999", 2**31, "-1"])
+def test_a_number_that_no_registry_holds_is_mlflows_own_answer(bench: Bench, version: str | int) -> None:
+    bench.checked()
+    promote = bench.store.set_registered_model_alias
+    move = bench.store.transition_model_version_stage
+    for action in (
+        partial(promote, "credit", "champion", version),
+        partial(move, "credit", version, "Production", False),
+    ):
+        with pytest.raises(MlflowException) as caught:
+            action()
+        assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
 
 
 def test_bytes_that_change_while_they_are_looked_at_are_refused(bench: Bench) -> None:
