@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,8 +20,10 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.checks.found_card import GivenCard
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.models._interface import LoadedModel
+    from mlflow_privacy_gate.registry._interface import Registry
     from mlflow_privacy_gate.removal import AuditResult
     from mlflow_privacy_gate.splits._interface import SplitSource
+    from mlflow_privacy_gate.splits.access import SourceAccess
 
 KEY_VARIABLE = "PRIVACY_GATE_SIGNING_KEY"
 PASSWORD_VARIABLE = "PRIVACY_GATE_KEY_PASSWORD"  # noqa: S105 - the variable's name
@@ -68,27 +71,24 @@ def check(
     cannot be reached.
     """
     from mlflow_privacy_gate.checks.checking import Tools, Wishes, run_check
-    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
-    from mlflow_privacy_gate.splits.access import SourceAccess
+    from mlflow_privacy_gate.splits.caller import refuse_missing
     from mlflow_privacy_gate.splits.catalogue import split_sources
 
-    where = _isolation(isolation)
-    in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
-    registry = MlflowRegistry(tracking_uri, registry_uri)
-    access = SourceAccess(registry, http_hosts=in_force.sources.http_hosts)
+    refuse_missing(members=members, non_members=non_members)
+    ground = _ground(policy, key, isolation, tracking_uri, registry_uri)
 
     def sources(model: LoadedModel) -> tuple[SplitSource, ...]:
         return split_sources(
-            access, members=members, non_members=non_members, target=target, input_columns=model.input_columns
+            ground.access, members=members, non_members=non_members, target=target, input_columns=model.input_columns
         )
 
     tools = Tools(
-        registry=registry,
-        open_model=model_opener(where, in_force, key, os.environ),
-        isolation=where,
+        registry=ground.registry,
+        open_model=ground.open_model,
+        isolation=ground.isolation,
         split_sources=sources,
-        signer=signer_for(in_force, key, os.environ),
-        clock=lambda: datetime.now(timezone.utc),
+        signer=ground.signer,
+        clock=_utc_now,
         progress=progress or (lambda _: None),
     )
     card_file = Path(card) if card is not None else None
@@ -101,7 +101,7 @@ def check(
         records=Path(records) if records is not None else None,
         suggest=suggest,
     )
-    result = run_check(model_uri, in_force, tools, wishes)
+    result = run_check(model_uri, ground.policy, tools, wishes)
     if card_file is not None and not dry_run:
         card_file.write_bytes(result.card.encode("utf-8"))
     return result
@@ -136,30 +136,65 @@ def audit_removal(
     The answer is the least favourable of EMA's and the one calibrated by reference models. Raises UsageError, CouldNotJudge where there is
     nothing to judge, CouldNotLook when MLflow cannot be reached.
     """
-    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
     from mlflow_privacy_gate.removal.auditing import Question, Tools, run_audit
-    from mlflow_privacy_gate.splits.access import SourceAccess
-    from mlflow_privacy_gate.splits.caller import load_table
+    from mlflow_privacy_gate.splits.caller import load_table, refuse_missing
     from mlflow_privacy_gate.splits.catalogue import split_sources
 
-    where = _isolation(isolation)
-    in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
-    registry = MlflowRegistry(tracking_uri, registry_uri)
-    access = SourceAccess(registry, http_hosts=in_force.sources.http_hosts)
+    refuse_missing(query=query, calibration_train=calibration_train, calibration_test=calibration_test, control=control)
+    ground = _ground(policy, key, isolation, tracking_uri, registry_uri)
     tools = Tools(
-        registry=registry,
-        open_model=model_opener(where, in_force, key, os.environ),
-        isolation=where,
-        load_rows=lambda given, role: load_table(given, access, role=role),
-        record_sources=lambda model: split_sources(access, target=target, input_columns=model.input_columns),
-        signer=signer_for(in_force, key, os.environ),
-        clock=lambda: datetime.now(timezone.utc),
+        registry=ground.registry,
+        open_model=ground.open_model,
+        isolation=ground.isolation,
+        load_rows=lambda given, role: load_table(given, ground.access, role=role),
+        record_sources=lambda model: split_sources(ground.access, target=target, input_columns=model.input_columns),
+        signer=ground.signer,
+        clock=_utc_now,
         progress=progress or (lambda _: None),
     )
     question = Question(
         query, calibration_train, calibration_test, control, calibration_model, target, references, dry_run
     )
-    return run_audit(model_uri, question, in_force, tools)
+    return run_audit(model_uri, question, ground.policy, tools)
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """What every test stands on: the policy in force, MLflow, what may be read, who signs, and how a model is opened."""
+
+    policy: Policy
+    registry: Registry
+    access: SourceAccess
+    isolation: Isolation
+    open_model: Callable[[Path], AbstractContextManager[LoadedModel]]
+    signer: Signer | None
+
+
+def _ground(
+    policy: str | Path | Policy | None,
+    key: str | Path | None,
+    isolation: str,
+    tracking_uri: str | None,
+    registry_uri: str | None,
+) -> _Ground:
+    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+    from mlflow_privacy_gate.splits.access import SourceAccess
+
+    where = _isolation(isolation)
+    in_force = policy if isinstance(policy, Policy) else find_policy(policy, os.environ, Path.cwd())
+    registry = MlflowRegistry(tracking_uri, registry_uri)
+    return _Ground(
+        policy=in_force,
+        registry=registry,
+        access=SourceAccess(registry, http_hosts=in_force.sources.http_hosts),
+        isolation=where,
+        open_model=model_opener(where, in_force, key, os.environ),
+        signer=signer_for(in_force, key, os.environ),
+    )
+
+
+def _utc_now() -> datetime:
+    return datetime.now(timezone.utc)
 
 
 def model_opener(

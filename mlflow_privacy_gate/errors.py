@@ -5,8 +5,8 @@
     PrivacyGateError
     ├── UsageError                    a call or an option that cannot be meant (exit 2)
     │   └── PolicyError               privacy-gate.yaml, keys: all mistakes with file and line (exit 2, PG901)
-    ├── CouldNotJudge                 the test could not be made: never a pass (exit 3)
-    │   ├── SplitsUnavailable         members or non-members cannot be had (PG104 where they differ from what was logged)
+    ├── CouldNotJudge                 the test could not be made: never a pass (exit 3, PG111 or nearer)
+    │   ├── SplitsUnavailable         members or non-members cannot be had, or are not those that were logged (PG104)
     │   ├── ModelUnusable             the model cannot be opened, or its answers cannot be used
     │   ├── ObservationError          NaN, wrong shape, empty or one-sided input
     │   └── CardError                 a model card that cannot be read or safely spliced
@@ -63,10 +63,13 @@ class CouldNotJudge(PrivacyGateError):
     """The test could not be made, so nothing may be concluded; never a pass."""
 
     exit_code = 3
+    code = ReasonCode.PG111
 
 
 class SplitsUnavailable(CouldNotJudge):
     """Members or non-members cannot be had, or are not the ones that were logged."""
+
+    code = ReasonCode.PG104
 
 
 class ModelUnusable(CouldNotJudge):

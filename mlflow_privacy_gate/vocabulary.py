@@ -87,6 +87,7 @@ class ReasonCode(StrEnum):
     PG108 = "PG108"
     PG109 = "PG109"
     PG110 = "PG110"
+    PG111 = "PG111"
     PG201 = "PG201"
     PG202 = "PG202"
     PG203 = "PG203"
@@ -191,6 +192,11 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
             "the model answers otherwise when asked again",
             Effect.INCONCLUSIVE,
             "let it predict without sampling, dropout or noise, log it again and check that version",
+        ),
+        ReasonCode.PG111: Reason(
+            "the test could not be made",
+            Effect.INCONCLUSIVE,
+            "mend the model, rows or card that the message names, and check again",
         ),
         ReasonCode.PG201: Reason(
             "attack AUC over the margin",

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mlflow_privacy_gate.errors import SplitsUnavailable
 from mlflow_privacy_gate.evidence.rowset import shared_rows
 from mlflow_privacy_gate.splits._interface import Split, Splits
+from mlflow_privacy_gate.vocabulary import ReasonCode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,7 +92,8 @@ def _kept(
     if not places.size:
         raise SplitsUnavailable(
             f"{role}: all {on_both_sides.size:,} rows stand on the other side too, so nothing can be told apart; "
-            "use non-members that the model was not trained on"
+            "use non-members that the model was not trained on",
+            code=ReasonCode.PG103,
         )
     if places.size > max_rows:
         places = places[np.sort(rng.choice(places.size, max_rows, replace=False))]

@@ -7,11 +7,13 @@ import os
 import sys
 import traceback
 from importlib.metadata import version
+from itertools import pairwise
+from typing import Any
 
 import click
 
-from mlflow_privacy_gate.errors import InternalError, PrivacyGateError
-from mlflow_privacy_gate.vocabulary import ReasonCode
+from mlflow_privacy_gate.cli.failure import failure_of
+from mlflow_privacy_gate.errors import PrivacyGateError
 
 # command -> (module, one line of help): the module is imported only when the command runs, so that --help stays fast.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -27,12 +29,16 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "card": ("card", "Show a model's card, write it again from the recorded evidence, or find its mistakes."),
     "report": ("report", "Give the evaluation report of a model's recorded test."),
     "audit-removal": ("audit_removal", "Audit whether a retrained model still remembers rows it was to forget."),
+    "verify-removal": ("verify_removal", "Say whether a recorded removal audit is to be believed, and what it says."),
     "ledger": ("ledger", "Show what was recorded and decided, and verify that nothing of it was changed."),
     "policy": ("policy", "Check or show the policy."),
 }
 
 # Where the user has not said otherwise: no bars in between our lines, and seconds, not minutes, for a server that does not answer.
 _MLFLOW_HERE = {"MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false", "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2"}
+
+
+_FOR_JSON = f"{__name__}.for_json"
 
 
 class LazyGroup(click.Group):
@@ -51,6 +57,22 @@ class LazyGroup(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Note whether JSON is asked for before any other word of the call can be wrong."""
+        ctx.meta[_FOR_JSON] = "--output=json" in args or ("--output", "json") in pairwise(args)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command; what stops one that was asked for JSON is said as JSON on stdout, before it is said in words on stderr."""
+        try:
+            return super().invoke(ctx)
+        except (click.exceptions.Exit, click.Abort):
+            raise
+        except Exception as error:
+            if ctx.meta[_FOR_JSON]:
+                click.echo(failure_of(error, f"{ctx.info_name} {ctx.invoked_subcommand}").as_json())
+            raise
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
         """List the commands with their lines, importing none of them."""
         with formatter.section("Commands"):
@@ -67,7 +89,10 @@ def program() -> None:
 
 
 def main() -> None:
-    """Run the program; every error ends as a message on stderr and its own exit code, with a traceback only where the fault is ours."""
+    """Run the program; every error ends as a message on stderr and its own exit code, with a traceback only where the fault is ours.
+
+    With ``--output json`` stdout then holds one object ``error`` with ``code``, ``message``, ``remedy`` and ``exit_code``.
+    """
     for name, value in _MLFLOW_HERE.items():
         os.environ.setdefault(name, value)
     try:
@@ -80,10 +105,9 @@ def main() -> None:
     except click.Abort:
         click.echo("Stopped.", err=True)
         sys.exit(130)
-    except PrivacyGateError as error:
-        click.echo(f"{error.code}: {error.message}" if error.code else error.message, err=True)
-        sys.exit(error.exit_code)
-    except Exception as fault:
-        traceback.print_exc()
-        click.echo(f"{ReasonCode.PG909}: a fault of mlflow-privacy-gate, please report it: {fault!r}", err=True)
-        sys.exit(InternalError.exit_code)
+    except Exception as error:
+        if not isinstance(error, PrivacyGateError):
+            traceback.print_exc()
+        failure = failure_of(error, "mlflow-privacy-gate")
+        click.echo(failure.text(), err=True)
+        sys.exit(failure.exit_code)

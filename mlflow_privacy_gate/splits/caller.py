@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from mlflow_privacy_gate.errors import SplitsUnavailable
+from mlflow_privacy_gate.errors import SplitsUnavailable, UsageError
 from mlflow_privacy_gate.evidence.rowset import rowset_digest
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
 from mlflow_privacy_gate.splits._interface import Split, Splits
 from mlflow_privacy_gate.splits.access import SourceAccess
 from mlflow_privacy_gate.splits.columns import column_kinds, conform
 from mlflow_privacy_gate.splits.loading import LoadedSide, compare_frame, load_logged
+from mlflow_privacy_gate.splits.locations import missing_file, objection
 from mlflow_privacy_gate.splits.manifest import LoggedSplit
 from mlflow_privacy_gate.splits.manifest_source import (
     as_logged,
@@ -103,6 +104,15 @@ class CallerSource:
             as_logged_note="; ".join(against) or None,
             notes=notes,
         )
+
+
+def refuse_missing(**given: object) -> None:
+    """Refuse files that the caller names and that are not here, before anything else is done; UsageError names file and option."""
+    for name, one in given.items():
+        source = _named(one)
+        if source is not None and missing_file(source) is not None:
+            why = objection(source) or f"there is no such file (looked at {Path(source).expanduser().absolute()})"
+            raise UsageError(f"--{name.replace('_', '-')} {source!r}: {why}")
 
 
 def load_table(given: object, access: SourceAccess, *, role: str) -> Split:

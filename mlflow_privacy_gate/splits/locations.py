@@ -32,6 +32,12 @@ def local_path(source: str) -> Path | None:
     return Path(unquote(parts.path)) if parts.scheme.lower() == "file" else None
 
 
+def missing_file(source: str) -> Path | None:
+    """Return the local file that a source names and that is not here, or None where it is here, elsewhere, or no file at all."""
+    path = local_path(source)
+    return None if path is None or path.exists() or not source.strip() else path
+
+
 def objection(source: str) -> str | None:
     """Say why a source can surely not be loaded as a file of rows, or None where it may be."""
     if not source.strip():

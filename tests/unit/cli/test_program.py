@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -11,6 +12,7 @@ import click
 import pytest
 from command_line import run
 
+from mlflow_privacy_gate.cli.options import output_option
 from mlflow_privacy_gate.cli.program import COMMANDS, main, program
 from mlflow_privacy_gate.errors import (
     CouldNotJudge,
@@ -20,6 +22,7 @@ from mlflow_privacy_gate.errors import (
     PolicyError,
     PrivacyGateError,
     PromotionRefused,
+    SplitsUnavailable,
     UsageError,
 )
 
@@ -100,12 +103,79 @@ def test_a_call_that_cannot_be_meant_ends_with_2_and_says_why(arguments: tuple[s
     assert ran.stdout == ""
 
 
+MISSING = "/no/such/file.csv"
+ROWS = ("--calibration-train", "--calibration-test", "--control", "--query", "--members", "--non-members")
+
+
+@pytest.mark.parametrize(
+    ("command", "option"),
+    [
+        *(("audit-removal", option) for option in ROWS[:4]),
+        *(("check", option) for option in (*ROWS[4:], "--card", "--policy", "--key")),
+        *(
+            (command, "--policy")
+            for command in ("audit-removal", "verify", "status", "promote", "card write", "report")
+        ),
+        ("audit-removal", "--key"),
+    ],
+    ids=" ".join,
+)
+def test_a_file_that_is_not_there_ends_with_2_at_once_and_is_named(command: str, option: str, tmp_path: Path) -> None:
+    there = tmp_path / "rows.csv"
+    there.write_text("a,y\n1,0\n")
+    others = {"audit-removal": ROWS[:4], "check": ROWS[4:]}.get(command, ())
+    given = [word for other in others if other != option for word in (other, str(there))]
+    nowhere = (
+        "--tracking-uri",
+        "http://127.0.0.1:9",
+        "--registry-uri",
+        "http://127.0.0.1:9",
+    )  # asked, it would end with 4
+    model = () if command == "status" else ("models:/a/1",)
+    ran = run(*command.split(), *model, *given, option, MISSING, *nowhere)
+    assert ran.exit_code == 2, ran
+    assert MISSING in ran.stderr
+    assert option in ran.stderr or option in ("--policy", "--key", "--card")
+
+
+JSON_ERRORS = [
+    (UsageError("say it otherwise"), None, 2),
+    (PolicyError(["privacy-gate.yaml:3: mode: got odd"]), "PG901", 2),
+    (CouldNotJudge("no answers"), "PG111", 3),
+    (SplitsUnavailable("no splits"), "PG104", 3),
+    (EvidenceRejected("forged"), "PG002", 1),
+    (CouldNotLook("no server"), "PG007", 4),
+    (click.UsageError("odd option"), None, 2),
+]
+
+
+@pytest.mark.parametrize(("error", "code", "exit_code"), JSON_ERRORS, ids=lambda value: type(value).__name__)
+def test_an_error_of_a_command_that_was_asked_for_json_is_one_object_on_stdout(
+    error: Exception, code: str | None, exit_code: int, failing: dict[str, Exception]
+) -> None:
+    failing["with"] = error
+    ran = run("failing", "--output", "json")
+    said = json.loads(ran.stdout)["error"]
+    assert (said["code"], said["exit_code"], ran.exit_code) == (code, exit_code, exit_code)
+    assert said["message"] in ran.stderr
+    assert said["remedy"]
+
+
+@pytest.mark.parametrize("asking", [("--output", "json"), ("--output=json",)], ids=" ".join)
+def test_an_option_that_cannot_be_meant_is_json_too(asking: tuple[str, ...]) -> None:
+    ran = run("check", "models:/a/1", "--no-such-option", *asking)
+    assert ran.exit_code == 2
+    assert "--no-such-option" in json.loads(ran.stdout)["error"]["message"]
+    assert "--no-such-option" in ran.stderr
+
+
 @pytest.mark.parametrize(
     ("error", "exit_code", "shown"),
     [
         (UsageError("say it otherwise"), 2, "say it otherwise"),
         (PolicyError(["privacy-gate.yaml:3: mode: got odd"]), 2, "PG901: privacy-gate.yaml:3: mode: got odd"),
-        (CouldNotJudge("no splits"), 3, "no splits"),
+        (CouldNotJudge("no answers"), 3, "PG111: no answers"),
+        (SplitsUnavailable("no splits"), 3, "PG104: no splits"),
         (EvidenceRejected("forged"), 1, "PG002: forged"),
         (PromotionRefused("refused"), 1, "refused"),
         (CouldNotLook("no server"), 4, "PG007: no server"),
@@ -127,7 +197,8 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> dict[str, Exception]:
     error: dict[str, Exception] = {}
 
     @click.command("failing")
-    def command() -> None:
+    @output_option()
+    def command(output: str) -> None:
         raise error["with"]
 
     module = type(sys)("mlflow_privacy_gate.cli.failing")
