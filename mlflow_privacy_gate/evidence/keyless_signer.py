@@ -2,8 +2,9 @@
 
 Named ``keyless:`` where a key is named; a fragment says which of the policy's identities signs (``keyless:#pipeline``) where it lists
 several in that role. The proof is the job's ambient OIDC credential (GitHub Actions, GitLab, Buildkite, CircleCI, Google Cloud); no
-browser is ever opened. Sigstore's public log keeps the sha256 of what was signed, the signature and the certificate with the identity, for
-ever and for everyone; the statement itself does not leave. Installed with ``mlflow-privacy-gate[keyless]``.
+browser is ever opened. It is signed at the public instance and nowhere else. Its log keeps the sha256 of what was signed, the signature
+and the certificate with the identity, for ever and for everyone; the statement itself does not leave. Installed with
+``mlflow-privacy-gate[keyless]``.
 Source: https://sigstore.github.io/sigstore-python/api/sign.html
 """
 
@@ -58,6 +59,8 @@ class KeylessSigner:
         try:
             with self._context().signer(token) as signer:
                 signature = bundle_bytes(signer.sign_artifact(message))
+        except UsageError:
+            raise
         except Exception as exc:  # of sigstore, TUF, the network
             raise CouldNotLook(f"Sigstore did not sign: {type(exc).__name__}: {exc}") from exc
         self._check(signature, message)
@@ -87,15 +90,32 @@ def keyless_signer(key: str, trusted: Sequence[Trusted], *, role: KeyRole) -> Ke
     try:
         from sigstore.models import ClientTrustConfig
         from sigstore.oidc import detect_credential
-        from sigstore.sign import SigningContext
     except ImportError as exc:
         raise UsageError(f"{key} signing through Sigstore needs `{INSTALL}`") from exc
     _proof(detect_credential)  # a long test that could not be signed in the end helps nobody
     return KeylessSigner(
         identity,
-        context=lambda: SigningContext.from_trust_config(ClientTrustConfig.production()),
+        context=lambda: public_context(identity, ClientTrustConfig.production()),
         credential=detect_credential,
     )
+
+
+def public_context(identity: TrustedIdentity, config: Any) -> Any:
+    """Give the ``SigningContext`` of the public instance, which ``config`` (a ``ClientTrustConfig``) describes.
+
+    UsageError where the policy trusts this identity at another instance: its name has no business in a public log.
+    """
+    from sigstore.models import TrustedRoot
+    from sigstore.sign import SigningContext
+
+    if identity.trust_root is not None:
+        authorities = TrustedRoot.from_file(str(identity.trust_root)).get_fulcio_certs()
+        if not set(authorities) & set(config.trusted_root.get_fulcio_certs()):
+            raise UsageError(
+                f"{SCHEME} the policy trusts {identity.id} at another Sigstore instance than the public one "
+                f"({identity.trust_root}), and this command signs at the public one only"
+            )
+    return SigningContext.from_trust_config(config)
 
 
 def _proof(credential: Callable[[], str | None]) -> str:

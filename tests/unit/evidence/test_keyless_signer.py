@@ -13,7 +13,7 @@ import pytest
 from mlflow_privacy_gate.api import signer_for
 from mlflow_privacy_gate.errors import CouldNotLook, UsageError
 from mlflow_privacy_gate.evidence.identities import TrustedIdentity
-from mlflow_privacy_gate.evidence.keyless_signer import KeylessSigner, is_keyless, keyless_signer
+from mlflow_privacy_gate.evidence.keyless_signer import KeylessSigner, is_keyless, keyless_signer, public_context
 from mlflow_privacy_gate.evidence.kms_signer import is_key_uri
 from mlflow_privacy_gate.policy import parse_policy
 from mlflow_privacy_gate.vocabulary import KeyRole
@@ -149,3 +149,24 @@ def test_an_instance_that_does_not_answer_is_could_not_look(tmp_path: Path) -> N
     officer = _officer(FakeSigstore(MAIL, GOOGLE), tmp_path)
     with pytest.raises(CouldNotLook, match="no route to host"):
         KeylessSigner(officer, dead, lambda: oidc_token(GOOGLE, email=MAIL)).sign(b"m")
+
+
+def test_who_is_trusted_at_a_private_instance_is_never_written_into_the_public_log(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sigstore", reason="the extra [keyless] is not installed")
+    from sigstore.models import ClientTrustConfig
+    from sigstore_fakes import FakeSigstore, oidc_token
+
+    for name in ("HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    public = ClientTrustConfig.production(offline=True)
+    private = _officer(FakeSigstore(MAIL, GOOGLE), tmp_path)
+    signer = KeylessSigner(private, lambda: public_context(private, public), lambda: oidc_token(GOOGLE, email=MAIL))
+    with pytest.raises(UsageError, match="another Sigstore instance than the public one"):
+        signer.sign(b"m")
+    pinned = tmp_path / "public-root.json"
+    pinned.write_text(public.trusted_root._inner.to_json())
+    for root in (pinned, None):
+        identity = TrustedIdentity("dana", KeyRole.PRIVACY_OFFICER, MAIL, GOOGLE, root)
+        assert public_context(identity, public) is not None
