@@ -48,6 +48,16 @@ class Request:
             check=False,
         )
 
+    def verify(self, version: int, statement: str, *more: str) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, "-m", "mlflow_privacy_gate", "verify-removal", f"models:/{self.name}/{version}"]
+        return subprocess.run(
+            [*command, statement, "--tracking-uri", self.uri, *more],
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
 
 @pytest.fixture
 def request_(mlflow_home: MlflowHome, tmp_path: Path) -> Request:
@@ -124,6 +134,26 @@ def test_an_erasure_request_is_audited_from_the_command_line(request_: Request) 
     evidence = read_removal_statement(envelope.payload)
     assert evidence.tool.isolation == "child-process"
     assert evidence.model_uri == f"models:/{request_.name}/2"
+
+    held = request_.verify(2, "report/removal.dsse.json", "--query", "query.parquet")
+    assert (held.returncode, held.stdout.splitlines()[0].split(",")[0]) == (0, "Believed: signed by tester"), (
+        held.stderr
+    )
+    assert "the rows handed in" in held.stdout
+    for version, more, why in (
+        (1, (), "PG004: the audit is of the bytes"),
+        (2, ("--query", "after.parquet"), "PG004: the audit is of the rows"),
+    ):
+        other = request_.verify(version, "report/removal.dsse.json", *more)
+        assert (other.returncode, other.stdout) == (1, "")
+        assert why in other.stderr
+    forged = request_.folder / "forged.json"
+    content = json.loads((copy / "removal.dsse.json").read_bytes())
+    payload = base64.b64decode(content["payload"]).replace(b"not memorised", b"inconclusive!")
+    forged.write_text(json.dumps({**content, "payload": base64.b64encode(payload).decode()}), encoding="utf-8")
+    refused = request_.verify(2, "forged.json")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "PG002" in refused.stderr
 
 
 def test_a_question_without_calibration_rows_is_a_usage_error(tmp_path: Path) -> None:
