@@ -133,6 +133,7 @@ def _line(row: Row) -> str:
         entry.target or "",
         about,
         " ".join(entry.codes),
+        f"envelope {entry.envelope_sha256[:16]}" if entry.envelope_sha256 else "",
         f"by {entry.actor}",
         f"[{entry.workspace}]" if entry.workspace != "default" else "",
     ]

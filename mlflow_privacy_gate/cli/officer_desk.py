@@ -35,6 +35,12 @@ class Desk:
     before: Decision
     now: datetime
 
+    @property
+    def known(self) -> KnownTests | None:
+        """Every test of these bytes that the ledger holds, where it can be reached from here."""
+        digest = self.before.target.model_digest
+        return self.registry.known_tests(digest, self.policy) if digest else None
+
 
 def open_desk(
     model_uri: str,
@@ -77,8 +83,7 @@ def attach(desk: Desk, statement: OfficerStatement, output: str) -> str:
     from mlflow_privacy_gate.gate.attaching import sign_about
     from mlflow_privacy_gate.registry._interface import Publication
 
-    digest = desk.before.target.model_digest
-    known = desk.registry.known_tests(digest, desk.policy) if digest else None
+    known = desk.known
     made = sign_about(
         desk.before, statement, desk.signer, model=desk.model, policy=desk.policy, now=desk.now, known=known
     )

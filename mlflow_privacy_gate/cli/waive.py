@@ -27,6 +27,12 @@ if TYPE_CHECKING:
 @click.option(
     "--finding", "findings", multiple=True, required=True, metavar="CODE", help="A finding to permit; repeat."
 )
+@click.option(
+    "--test",
+    metavar="SHA256",
+    help="The earlier, failed test that PG108 names, instead of the one that stands with the version; its first digits do "
+    "where the ledger can be reached.",
+)
 @click.option("--reason", required=True, help="Why it is permitted.")
 @click.option("--reference", required=True, help="Where the decision is filed: a ticket, minutes.")
 @click.option("--controls", required=True, help="What protects the people in the data meanwhile.")
@@ -44,6 +50,7 @@ def command(
     alias: str | None,
     into: str | None,
     findings: tuple[str, ...],
+    test: str | None,
     reason: str,
     reference: str,
     controls: str,
@@ -59,22 +66,26 @@ def command(
 ) -> None:
     """Sign a waiver for MODEL: one promotion, these findings, until a day that the policy bounds (`waivers.max_days`).
 
-    It is about the test that stands with the version now; another test, name, stage or alias needs another waiver. A waived version
+    It is about the test that stands with the version now, or with --test about an earlier one that failed (PG108), however often these
+    bytes are tested anew; another test, name, stage, alias or workspace needs another waiver. A waived version
     shows WAIVED, never pass. The default key is PRIVACY_GATE_SIGNING_KEY. Exit codes: 0 attached, 2 usage or policy, 4 could not look.
     """
     from mlflow_privacy_gate.cli.officer_desk import attach, open_desk
     from mlflow_privacy_gate.cli.verify import parse_moment
     from mlflow_privacy_gate.evidence.officers import Waiver
-    from mlflow_privacy_gate.gate.attaching import scope_of
+    from mlflow_privacy_gate.gate.attaching import earlier_test, scope_of
+    from mlflow_privacy_gate.vocabulary import ReasonCode
 
     codes = tuple(waivable(code) for code in findings)
+    if test is not None and ReasonCode.PG108 not in codes:
+        raise UsageError("--test: a waiver about an earlier test answers for PG108; name it with --finding PG108")
     now = parse_moment(None)
     desk = open_desk(
         model_uri, stage, alias, into, key=key, policy=policy, servers=(tracking_uri, registry_uri), now=now
     )
     assert desk.before.envelope_sha256 is not None
     waiver = Waiver(
-        evidence_sha256=desk.before.envelope_sha256,
+        evidence_sha256=desk.before.envelope_sha256 if test is None else earlier_test(desk.before, test, desk.known),
         findings=codes,
         reason=reason,
         reference=reference,

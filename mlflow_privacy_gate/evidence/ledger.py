@@ -124,6 +124,11 @@ class KnownTests:
     envelopes: tuple[bytes, ...] = ()
 
     @property
+    def sha256s(self) -> tuple[str, ...]:
+        """The sha256 (hex) of each envelope, by which statements name it."""
+        return tuple(hashlib.sha256(envelope).hexdigest() for envelope in self.envelopes)
+
+    @property
     def count(self) -> int:
         """How often these bytes were tested, as far as the ledger knows."""
         return len(self.envelopes)

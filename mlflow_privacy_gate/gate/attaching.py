@@ -6,9 +6,10 @@ eyes, too long, a key in another role) is refused before it is attached anywhere
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
 from mlflow_privacy_gate.evidence.officer_statements import SignedStatement, sign_statement, verify_statement
@@ -19,7 +20,7 @@ from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, Route
 
 if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.ledger import KnownTests
-    from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement
+    from mlflow_privacy_gate.evidence.officer_statements import OfficerStatement, VerifiedStatement
     from mlflow_privacy_gate.evidence.signing import Signer
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.policy import Policy
@@ -69,7 +70,7 @@ def sign_about(
     """
     signed = sign_statement(statement, signer)
     try:
-        verify_statement(type(statement), signed.envelope, keys=policy.trusted_keys, now=now)
+        believed = verify_statement(type(statement), signed.envelope, keys=policy.trusted_keys, now=now)
     except EvidenceRejected as exc:
         raise UsageError(
             f"not attached, since the gate would not believe it: {exc.message}; sign with a privacy officer's key of this policy",
@@ -80,4 +81,31 @@ def sign_about(
         said = " ".join(finding.message for finding in found)
         raise UsageError(f"not attached, since the gate would never hear it: {said}", code=found[0].code)
     tags = {**(model.tags or {}), signed.tag: signed.tag_value}
-    return Attachment(signed, decide_by_tags(policy, tags, target=decision.target, now=now, known=known))
+    decided = decide_by_tags(policy, tags, target=decision.target, now=now, known=known)
+    if known is None and isinstance(statement, Waiver) and statement.evidence_sha256 != decision.envelope_sha256:
+        # The ledger, which holds the fail, cannot be asked from here; the officer's word that there is one is enough to say "waived".
+        decided = replace(decided, waivers=(*decided.waivers, cast("VerifiedStatement[Waiver]", believed)))
+    return Attachment(signed, decided)
+
+
+def earlier_test(decision: Decision, named: str, known: KnownTests | None) -> str:
+    """Give the envelope sha256 of an earlier test of the same bytes that is ``named`` by it, or by its first digits.
+
+    UsageError where the ledger knows no such test of these bytes, or more than one; where it cannot be asked (``known`` None) only a
+    whole sha256 will do.
+    """
+    digits = named.lower()
+    if known is None:
+        if re.fullmatch(r"[0-9a-f]{64}", digits):
+            return digits
+        raise UsageError(
+            f"--test: the ledger cannot be asked from here, so all 64 digits of the sha256 are needed, got {named!r}"
+        )
+    tests = [sha256 for sha256 in known.sha256s if sha256 != decision.envelope_sha256]
+    found = [sha256 for sha256 in tests if digits and sha256.startswith(digits)]
+    if len(found) != 1:
+        held = ", ".join(sha256[:16] for sha256 in tests) or "none"
+        raise UsageError(
+            f"--test: expected the envelope sha256 of one earlier test of these bytes ({held}), got {named!r}"
+        )
+    return found[0]

@@ -21,7 +21,7 @@ from officer_builder import OFFICER, policy_text, sha256_of, waiver
 from registry_seed import SeededVersion, seed_version
 
 from mlflow_privacy_gate.cli.program import program
-from mlflow_privacy_gate.evidence.facts import CardClaims
+from mlflow_privacy_gate.evidence.facts import CardClaims, DataFacts
 from mlflow_privacy_gate.evidence.officer_statements import sign_statement
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind, Waiver
 from mlflow_privacy_gate.evidence.signing import Ed25519Signer
@@ -179,6 +179,40 @@ def test_a_forged_or_foreign_waiver_is_refused_with_its_code(
     said = refusal(client, seeded)
     assert "PG201" in said
     assert code in said
+
+
+def test_a_waiver_that_names_the_earlier_fail_holds_for_every_later_test_and_says_waived(
+    client: MlflowClient, desk: OfficersDesk, server: LiveServer
+) -> None:
+    seeded = failed(client, "failed-before")
+    earlier = sha256_of(client.get_model_version(seeded.name, seeded.version).tags[ATTESTATION_TAG])
+    other = tuple(
+        DataFacts(role=role, rows=2000, rows_used=2000, digest=f"rowset-sha256/v1:{digit * 64}")
+        for role, digit in (("members", "a"), ("non_members", "e"))
+    )
+
+    def test_anew(nonce: str) -> None:
+        passed = attestation(passing_evidence(seeded.digest, data=other, nonce=nonce), TESTER)
+        client.set_model_version_tag(seeded.name, seeded.version, ATTESTATION_TAG, passed)
+
+    test_anew("0123456789abcdef")
+    said = refusal(client, seeded)
+    assert "PG108" in said
+    assert earlier in "".join(said.split())
+    options = ("--alias", "champion", "--finding", "PG108", "--test", earlier)
+    result = desk.waive(seeded, *options)
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["decision"]["verdict"] == "waived"
+    assert client.get_model_version(seeded.name, seeded.version).tags[VERDICT_TAG] == "waived"
+    client.set_registered_model_alias(seeded.name, "champion", seeded.version)
+    test_anew("fedcba9876543210")
+    client.set_registered_model_alias(seeded.name, "champion", seeded.version)
+    shown = CliRunner().invoke(
+        program,
+        ["ledger", "show", seeded.name, "--registry-uri", server.registry_database, "--policy", str(server.policy)],
+    )
+    assert shown.stdout.count("waived") == 2
+    assert f"envelope {earlier[:16]}" in shown.stdout
 
 
 def test_the_testers_key_signs_no_waiver_at_the_command_line(client: MlflowClient, desk: OfficersDesk) -> None:

@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evidence_builder import FAILING_AUCS, attestation, fresh_signer, passing_evidence
+from evidence_builder import FAILING_AUCS, PASSING_AUCS, attestation, fresh_signer, passing_evidence
 from fakes import FakeRegistry
 from officer_builder import OFFICER, exemption, policy_text, sha256_of, sign_off, waiver
 
 from mlflow_privacy_gate.cli.officer_desk import Desk, attach
 from mlflow_privacy_gate.errors import UsageError
-from mlflow_privacy_gate.evidence.facts import CardClaims
+from mlflow_privacy_gate.evidence.facts import CardClaims, DataFacts
 from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind
 from mlflow_privacy_gate.evidence.signing import Ed25519Signer
 from mlflow_privacy_gate.gate import Route
-from mlflow_privacy_gate.gate.attaching import decision_to_sign, scope_of
+from mlflow_privacy_gate.gate.attaching import decision_to_sign, earlier_test, scope_of
 from mlflow_privacy_gate.policy import parse_policy
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG, ReasonCode
 
@@ -93,6 +93,48 @@ def test_the_gate_hears_what_was_attached(registry: FakeRegistry) -> None:
     attach(desk(registry), statement, "text")
     assert desk(registry).before.allowed
     assert not desk(registry, value="prod").before.allowed
+
+
+def after_a_fail(registry: FakeRegistry, *, reachable: bool) -> str:
+    """A pass on other splits stands with the version, and the ledger holds an earlier fail; give that fail's sha256."""
+    failed = checked(registry, tested_at=NOW - timedelta(days=3))
+    earlier = registry.tags[ATTESTATION_TAG]
+    other = tuple(DataFacts(role, 2000, 2000, f"rowset-sha256/v1:{digit * 64}") for role, digit in SIDES)
+    checked(registry, aucs=PASSING_AUCS, data=other)
+    tests = tuple(base64.b64decode(tag) for tag in (earlier, registry.tags[ATTESTATION_TAG]))
+    registry.known = KnownTests(tests) if reachable else None
+    return failed
+
+
+SIDES = (("members", "a"), ("non_members", "e"))
+
+
+@pytest.mark.parametrize("reachable", [True, False], ids=["ledger reached", "ledger out of reach"])
+def test_a_waiver_that_names_an_earlier_fail_is_shown_as_waived(registry: FakeRegistry, reachable: bool) -> None:
+    failed = after_a_fail(registry, reachable=reachable)
+    at = desk(registry)
+    named = earlier_test(at.before, failed[:12] if reachable else failed, at.known)
+    assert named == failed
+    said = attach(at, waiver(now=NOW, evidence_sha256=named, findings=(ReasonCode.PG108,)), "text")
+    assert "WAIVED, not passed" in said
+    assert registry.tags[VERDICT_TAG] == "waived"
+    assert "**WAIVED**" in registry.artifacts["README.md"].decode()
+
+
+@pytest.mark.parametrize("named", ["", "f" * 64, "not hex", "present"])
+def test_a_test_that_the_ledger_does_not_know_as_an_earlier_one_is_refused(registry: FakeRegistry, named: str) -> None:
+    failed = after_a_fail(registry, reachable=True)
+    at = desk(registry)
+    present = at.before.envelope_sha256 or ""
+    with pytest.raises(UsageError, match=failed[:16]):
+        earlier_test(at.before, present if named == "present" else named, at.known)
+
+
+@pytest.mark.parametrize("named", ["", "abc", "f" * 63, "g" * 64])
+def test_without_the_ledger_an_earlier_test_must_be_named_whole(registry: FakeRegistry, named: str) -> None:
+    after_a_fail(registry, reachable=False)
+    with pytest.raises(UsageError, match="all 64 digits"):
+        earlier_test(desk(registry).before, named, None)
 
 
 def test_a_sign_off_leaves_the_verdict_what_it_is(registry: FakeRegistry) -> None:

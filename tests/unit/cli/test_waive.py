@@ -64,5 +64,9 @@ def test_the_testers_key_beside_the_policy_is_not_taken_for_an_officers(command:
     assert "no key to sign with" in mistake(*command, "--alias", "champion")
 
 
+def test_a_waiver_about_an_earlier_test_must_answer_for_it() -> None:
+    assert "--finding PG108" in mistake(*WAIVE, "--alias", "champion", "--test", "a" * 64)
+
+
 def test_a_remark_does_not_belong_to_an_exemption() -> None:
     assert "--remark" in mistake(*SIGN_OFF, "--no-personal-data", "sensors", "--remark", "x")
