@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.store.measuring import FolderAt
 
 _logger = logging.getLogger(__name__)
+# A server shows what its own logger says at this level, and nothing of loggers it does not know.
+_start_log = logging.getLogger("mlflow.privacy_gate")
 
 
 def open_gated_store(store_uri: str, tracking_uri: str | None = None, **_: object) -> AbstractStore:
@@ -86,7 +88,7 @@ def _announce(policy_file: PolicyFile, inner_uri: str) -> None:
         )
         return
     if mode is Mode.ENFORCE:
-        _logger.info("privacy gate: promotions in %s are guarded by %s", store, named)
+        _start_log.info("privacy gate: promotions in %s are guarded by %s", store, named)
     elif mode is Mode.WARN:
         _logger.warning("privacy gate: mode is warn in %s: promotions in %s are NOT refused, only said", named, store)
     else:

@@ -306,6 +306,11 @@ def test_the_verdict_tag_decides_nothing(client: MlflowClient) -> None:
     refusal(lambda: client.set_registered_model_alias("verdict-tag", "champion", seeded.version))
 
 
+def test_the_servers_log_says_at_start_what_stands_guard(server: LiveServer) -> None:
+    at_start = server.log.read_text(errors="replace").split("Application startup complete")[0]
+    assert f"privacy gate: promotions in {server.registry_database} are guarded by {server.policy}" in at_start
+
+
 def test_the_server_answers_on_its_pages(server: LiveServer) -> None:
     for path in ("/health", "/", "/version"):
         with urllib.request.urlopen(f"{server.url}{path}", timeout=10) as answer:
