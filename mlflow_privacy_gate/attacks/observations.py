@@ -6,7 +6,7 @@ kind               a model that answers with         held here
 classification     probabilities, logits, margins    ``probabilities`` or ``logits``, ``true_column``
 label_only         a label                           ``correct``
 regression         one or more numbers               ``residuals``
-density            a log-likelihood                  ``log_likelihood``, ``reference_log_likelihood``
+density            a log-likelihood                  ``log_likelihood``, ``reference_log_likelihood``, ``reference_in_mask``
 =================  ================================  ==============================================
 """
 
@@ -69,6 +69,7 @@ class Observations:
     output_scale: FloatArray | None = None
     log_likelihood: FloatArray | None = None
     reference_log_likelihood: FloatArray | None = None
+    reference_in_mask: BoolArray | None = None
 
     @property
     def n(self) -> int:
@@ -153,11 +154,14 @@ class Observations:
         return cls("regression", "predictions", read_only(kept), residuals=read_only(residuals), output_scale=scale)
 
     @classmethod
-    def from_log_likelihood(cls, target: object, reference: object | None = None) -> Observations:
+    def from_log_likelihood(
+        cls, target: object, reference: object | None = None, *, in_mask: BoolArray | None = None
+    ) -> Observations:
         """Observe a density or generative model by the log-likelihood of each row, in nats or any one unit.
 
-        ``target``: (n,) under the model. ``reference``: (n,) or (K, n) under models that were not trained on these rows. Infinite values
-        are allowed, NaN is an ObservationError.
+        ``target``: (n,) under the model. ``reference``: (n,) or (K, n) under reference models. ``in_mask``: like ``reference``, bool,
+        True where that model was trained on that row and so has no say of it; None: none was trained on any of these rows. Infinite
+        values are allowed, NaN is an ObservationError.
         """
         said = as_floats(target, "log-likelihood").astype(np.float64)
         if said.ndim != 1:
@@ -174,7 +178,12 @@ class Observations:
                 f"reference log-likelihood: expected shape ({said.size},) or (K, {said.size}), got {others.shape}"
             )
         refuse_rows(np.isnan(others).any(axis=0), "reference log-likelihood", "hold NaN")
-        return replace(observed, reference_log_likelihood=read_only(others))
+        mask = np.zeros(others.shape, dtype=np.bool_) if in_mask is None else np.atleast_2d(np.array(in_mask))
+        if mask.shape != others.shape or mask.dtype != np.bool_:
+            raise ObservationError(
+                f"reference log-likelihood: expected in_mask of shape {others.shape} and dtype bool, got {mask.shape} of {mask.dtype}"
+            )
+        return replace(observed, reference_log_likelihood=read_only(others), reference_in_mask=read_only(mask))
 
     @property
     def outputs(self) -> int:
@@ -222,6 +231,7 @@ _ROWS_OF = {
     "residuals": 0,
     "log_likelihood": 0,
     "reference_log_likelihood": 1,
+    "reference_in_mask": 1,
 }
 
 

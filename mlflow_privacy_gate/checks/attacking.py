@@ -13,7 +13,7 @@ from mlflow_privacy_gate import attacks, stats
 from mlflow_privacy_gate.attacks.shadow_protocol import NOTE as PROTOCOL_NOTE
 from mlflow_privacy_gate.attacks.shadow_protocol import shadow_protocol
 from mlflow_privacy_gate.evidence.facts import WORST_AUC, AttackFacts, Metric
-from mlflow_privacy_gate.vocabulary import ATTACKS, Need, tpr_metric_id
+from mlflow_privacy_gate.vocabulary import ATTACKS, Need, ReferenceOrigin, tpr_metric_id
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,6 +86,12 @@ def facts_of(scored: Scored, pool: Pool, *, fprs: Iterable[float], seed: int) ->
     facts = AttackFacts(scored.name, ATTACKS[scored.name].formula, metrics, rows_left_out=scored.left_out)
     if scored.name == SHADOW_PROTOCOL:
         return _with_protocol(facts, pool)
+    if (
+        Need.REFERENCE_LIKELIHOOD in ATTACKS[scored.name].needs
+        and pool.observations.reference_log_likelihood is not None
+    ):
+        count = len(pool.observations.reference_log_likelihood)
+        return replace(facts, references=count, references_origin=ReferenceOrigin.LOGGED_MODELS)
     if Need.REFERENCES not in ATTACKS[scored.name].needs or pool.references is None:
         return facts
     references = pool.references

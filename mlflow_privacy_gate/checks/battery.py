@@ -76,7 +76,7 @@ def run_battery(
         referred = Referred(why_not=dict.fromkeys(needy(wanted), STOPPED_EARLY), notes=(STOPPED_EARLY,))
     else:
         referred = refer(model, pool, splits, policy, open_logged=open_logged, progress=progress)
-    pool = replace(pool, references=referred.references)
+    pool = replace(pool, references=referred.references, observations=referred.likelihoods or pool.observations)
     with_references, without = _scored(needy(wanted), pool, seed)
     scored = {name: one for name in wanted if (one := {**alone, **with_references}.get(name)) is not None}
     reasons = {**impossible, **without, **referred.why_not}

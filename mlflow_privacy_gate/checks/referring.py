@@ -19,11 +19,13 @@ from mlflow_privacy_gate.checks.stated_references import (
     from_function,
     from_logged,
     function_reproduces,
+    likelihoods_from_logged,
 )
 from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.vocabulary import ATTACKS, Need, ReferenceOrigin
 
 if TYPE_CHECKING:
+    from mlflow_privacy_gate.attacks.observations import Observations
     from mlflow_privacy_gate.attacks.references import References
     from mlflow_privacy_gate.checks.observing import Pool
     from mlflow_privacy_gate.models._interface import LoadedModel
@@ -42,6 +44,7 @@ class Referred:
     """What reference models gave: their answers, whether the logged model came out again, and the positive control.
 
     ``references`` None: none were asked for, or none could be had, and ``why_not`` names the reason for each attack that needs them.
+    ``likelihoods``: of a density model, its observations with those of reference models beside them.
     ``control_auc``: attack AUC (a fraction) on a model that was overfitted on purpose, with the lower end of its 95 % interval.
     """
 
@@ -51,6 +54,7 @@ class Referred:
     control_ci_low: float | None = None
     why_not: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    likelihoods: Observations | None = None
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,8 @@ def refer(
     asked = _Asked(model, pool, splits, policy, open_logged, progress)
     if asked.count == 0:
         return Referred(why_not=_all("the policy asks for no reference models (attacks.references: 0)"))
+    if pool.observations.kind == "density":
+        return _of_density(asked)
     if pool.observations.kind != "classification":
         return Referred(why_not=_all(f"reference models are of no use for a {pool.observations.kind} model here"))
     why_not = []
@@ -105,6 +111,24 @@ def refer(
         why_not.append(references)
     admitted = f"the policy admits {', '.join(policy.attacks.reference_origins)} (attacks.reference_origins)"
     return Referred(why_not=_all(f"{'; '.join(why_not)}; {admitted}"))
+
+
+def _of_density(asked: _Asked) -> Referred:
+    """Ask density models that were logged before; neither a clone nor a positive control says anything of a model without labels here."""
+    logged, origin = asked.splits.reference_models, ReferenceOrigin.LOGGED_MODELS
+    if origin not in asked.policy.attacks.reference_origins or logged is None or not asked.splits.as_logged:
+        admitted = ", ".join(asked.policy.attacks.reference_origins)
+        return Referred(
+            why_not=_all(
+                "needs density models that were logged before, named with the very splits under test "
+                f"(`log_splits(…, reference_models=…)`), and a policy that admits them; it admits {admitted} (attacks.reference_origins)"
+            )
+        )
+    _refuse_more_than_fits(asked, len(logged.uris))
+    said = likelihoods_from_logged(
+        logged, asked.pool, asked.splits, open_logged=asked.open_logged, progress=asked.progress
+    )
+    return Referred(likelihoods=said, notes=(NOTES[origin].format(count=len(logged.uris)),))
 
 
 def _referred(asked: _Asked, references: References) -> Referred:
@@ -202,7 +226,7 @@ def _positive_control(pool: Pool, references: References, seed: int) -> tuple[fl
 
 def needy(names: Iterable[str]) -> tuple[str, ...]:
     """Name those attacks that need reference models."""
-    return tuple(name for name in names if Need.REFERENCES in ATTACKS[name].needs)
+    return tuple(name for name in names if ATTACKS[name].needs & {Need.REFERENCES, Need.REFERENCE_LIKELIHOOD})
 
 
 def _all(reason: str) -> Mapping[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from mlflow_privacy_gate.attacks.labels import label_values
+from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.attacks.recipe import FunctionRecipe
 from mlflow_privacy_gate.attacks.references import References, clipped_loss
 from mlflow_privacy_gate.attacks.refitting import fit_references, reproduce
@@ -24,8 +25,7 @@ from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 if TYPE_CHECKING:
     import pandas as pd
 
-    from mlflow_privacy_gate.attacks._interface import IntArray
-    from mlflow_privacy_gate.attacks.observations import Observations
+    from mlflow_privacy_gate.attacks._interface import BoolArray, FloatArray, IntArray
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.splits._interface import ReferenceModels, Splits, TrainingFunction
 
@@ -109,15 +109,37 @@ def from_logged(
     ModelUnusable names the first that cannot be asked, or that is the model under test itself; SplitsUnavailable where the masks cannot
     be had.
     """
-    masks = logged.trained_on()
-    m = len(splits.members.frame)
-    columns = np.where(pool.is_member, pool.at.by_content, pool.at.by_content + m)
+    in_mask = _in_mask(logged, pool, splits)
     return References.from_observations(
         _answers(logged, pool, splits, open_logged, progress),
-        masks[:, columns],
+        in_mask,
         origin=ReferenceOrigin.LOGGED_MODELS,
         keep_posteriors=keep_posteriors,
     )
+
+
+def likelihoods_from_logged(
+    logged: ReferenceModels,
+    pool: Pool,
+    splits: Splits,
+    *,
+    open_logged: OpenLogged,
+    progress: Callable[[int, int], None],
+) -> Observations:
+    """Ask density models that were logged before about the pool, and put their log-likelihoods beside the tested model's own.
+
+    Errors as for :func:`from_logged`.
+    """
+    in_mask = _in_mask(logged, pool, splits)
+    said = [_compared(one, pool.observations.kind) for one in _answers(logged, pool, splits, open_logged, progress)]
+    return Observations.from_log_likelihood(pool.observations.log_likelihood, np.stack(said), in_mask=in_mask)
+
+
+def _in_mask(logged: ReferenceModels, pool: Pool, splits: Splits) -> BoolArray:
+    """Give which logged model was trained on which row of the pool, (K, n)."""
+    masks = logged.trained_on()
+    columns = np.where(pool.is_member, pool.at.by_content, pool.at.by_content + len(splits.members.frame))
+    return np.asarray(masks[:, columns], dtype=np.bool_)
 
 
 def _answers(
@@ -127,12 +149,14 @@ def _answers(
     open_logged: OpenLogged,
     progress: Callable[[int, int], None],
 ) -> Iterator[Observations]:
-    target = clipped_loss(pool.observations)
+    target = pool.observations
     for done, uri in enumerate(logged.uris, 1):
         try:
             with open_logged(uri) as reference:
                 said = reference.observe(inputs(reference, pool.features, splits), pool.labels)
-            itself = not said.unknown_labels and np.array_equal(clipped_loss(said), target)
+            itself = not said.unknown_labels and np.array_equal(
+                _compared(said, target.kind), _compared(target, target.kind)
+            )
         except CouldNotJudge as exc:
             raise ModelUnusable(f"the reference model {uri} cannot be used: {exc.message}") from exc
         if itself:
@@ -141,6 +165,12 @@ def _answers(
             )
         progress(done, len(logged.uris))
         yield said
+
+
+def _compared(said: Observations, kind: str) -> FloatArray:
+    if said.kind != kind:
+        raise ModelUnusable(f"it is a {said.kind} model, the model under test a {kind} model")
+    return said.log_likelihood if said.log_likelihood is not None else clipped_loss(said)
 
 
 def _imported(name: str) -> Callable[[Any, Any, int], Any]:

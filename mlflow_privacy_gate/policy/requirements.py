@@ -21,6 +21,10 @@ from mlflow_privacy_gate.policy.wording import plural
 from mlflow_privacy_gate.vocabulary import ATTACKS, KIND_ATTACKS, Finding, ReasonCode, tpr_metric_id
 
 CLOCK_SKEW = timedelta(minutes=5)
+_SHOW_PROBABILITIES = (
+    "log a model that shows probabilities (`predict_proba`) and check that one, or have the policy's owner set `label_only: allow`"
+)
+_REMOVE_THE_REASON = "see to the reason it gives, or have the policy's owner leave that attack out of `attacks.gating`; then check again"
 
 
 def expiry(policy: Policy, evidence: Evidence) -> datetime:
@@ -64,7 +68,8 @@ def _kind(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
     if evidence.kind not in KIND_ATTACKS:
         yield _lacks(f"No attack is known for a model of kind {evidence.kind!r}.")
     elif evidence.kind == LABEL_ONLY and policy.label_only is not LabelOnly.ALLOW:
-        yield _lacks("The model shows labels only, and the policy judges by probabilities (label_only: inconclusive).")
+        said = "The model shows labels only, and the policy judges by probabilities (label_only: inconclusive)."
+        yield _lacks(said, remedy=_SHOW_PROBABILITIES)
     elif not deciding_attacks(policy, evidence):
         yield _lacks(f"None of the policy's gating attacks fits a model of kind {evidence.kind}.")
 
@@ -73,7 +78,8 @@ def _attack(policy: Policy, evidence: Evidence, name: str) -> Iterator[Finding]:
     facts = evidence.attack(name)
     if facts is None:
         reason = next((skipped.reason for skipped in evidence.not_run if skipped.id == name), None)
-        yield _lacks(f"The attack {name} was not run{f': {reason}' if reason else ''}.", name)
+        said = f"The attack {name} was not run{f': {reason}' if reason else ''}."
+        yield _lacks(said, name, remedy=_see_to(evidence) if reason else None)
         return
     if name in _twice(other.id for other in evidence.attacks) or _twice(metric.id for metric in facts.metrics):
         yield _lacks(f"The attack {name} states a number twice, so it is not known which one holds.", name)
@@ -125,7 +131,9 @@ def _references(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
                 f"The reference models of {name} were trained with seed {facts.seed}; the policy names {policy.attacks.seed}.",
                 name,
             )
-        if facts.references_origin not in origins:
+    for name in deciding_attacks(policy, evidence):
+        facts = evidence.attack(name)
+        if facts is not None and (name in needy or facts.references) and facts.references_origin not in origins:
             yield _lacks(
                 f"The reference models of {name} were made by {facts.references_origin or 'nobody knows what'}; "
                 f"the policy admits {', '.join(origins)}.",
@@ -153,8 +161,13 @@ def _test(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
         yield _lacks("The blind baseline was not run: whether the splits differ without the model is not known.")
 
 
-def _lacks(message: str, attack: str | None = None) -> Finding:
-    return Finding(ReasonCode.PG006, message, attack=attack)
+def _see_to(evidence: Evidence) -> str:
+    """Say what would help where an attack could not be made; to check again is not enough."""
+    return _SHOW_PROBABILITIES if evidence.kind == LABEL_ONLY else _REMOVE_THE_REASON
+
+
+def _lacks(message: str, attack: str | None = None, *, remedy: str | None = None) -> Finding:
+    return Finding(ReasonCode.PG006, message, attack=attack, remedy_override=remedy)
 
 
 def _twice(ids: Iterable[str]) -> set[str]:

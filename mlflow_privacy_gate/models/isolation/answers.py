@@ -20,7 +20,7 @@ _OF_KIND: Mapping[str, tuple[str, ...]] = {
     "classification": ("probabilities", "logits"),
     "label_only": ("correct",),
     "regression": ("residuals", "output_scale"),
-    "density": ("log_likelihood", "reference_log_likelihood"),
+    "density": ("log_likelihood",),
 }
 _BY_BASIS: Mapping[str, tuple[str, Callable[..., Observations]]] = {
     "probabilities": ("probabilities", Observations.from_probabilities),
@@ -60,9 +60,7 @@ def observations_of(kind: object, basis: object, arrays: Arrays, *, rows: int) -
             scale = _taken(arrays, "output_scale", np.float64, (residuals.shape[1],))
         return Observations.from_predictions(residuals, np.zeros_like(residuals), output_scale=scale)
     if kind == "density":
-        return Observations.from_log_likelihood(
-            _taken(arrays, "log_likelihood", np.float64, (rows,)), arrays.get("reference_log_likelihood")
-        )
+        return Observations.from_log_likelihood(_taken(arrays, "log_likelihood", np.float64, (rows,)))
     raise NoFrame("observations of a kind that is not known here")
 
 

@@ -56,3 +56,23 @@ def test_infinite_alike_is_an_error_that_names_its_rows_and_never_a_nan() -> Non
 def test_impossible_under_one_model_alone_ranks_at_an_end() -> None:
     observed = Observations.from_log_likelihood([-np.inf, 1.0], [0.0, -np.inf])
     assert scores("likelihood_ratio", observed).tolist() == [-np.inf, np.inf]
+
+
+def test_a_reference_has_no_say_of_a_row_it_was_trained_on() -> None:
+    target, reference = [1.0, 1.0, 1.0, 1.0], [[0.0, 9.0, np.inf, 9.0], [2.0, -1.0, 0.0, 9.0], [-2.0, -3.0, 4.0, 0.5]]
+    in_mask = np.array([[False, True, True, True], [False, False, False, True], [False, False, False, False]])
+    observed = Observations.from_log_likelihood(target, reference, in_mask=in_mask)
+    assert scores("likelihood_ratio", observed).tolist() == [1.0, 3.0, -1.0, 0.5]
+    expected = [1 / 2, 3 / np.sqrt(2), -1 / np.sqrt(8), np.nan]
+    np.testing.assert_allclose(scores("likelihood_ratio_z", observed), expected)
+
+
+def test_a_row_that_every_reference_was_trained_on_is_left_out_not_guessed() -> None:
+    observed = Observations.from_log_likelihood([1.0, 1.0], [[0.0, 0.0]], in_mask=np.array([[True, False]]))
+    np.testing.assert_array_equal(scores("likelihood_ratio", observed), [np.nan, 1.0])
+
+
+@pytest.mark.parametrize("mask", [[[True]], [[0, 1]], [[True, False], [True, False]]])
+def test_a_mask_of_another_shape_or_type_is_refused(mask: list[list[int]]) -> None:
+    with pytest.raises(ObservationError, match="expected in_mask"):
+        Observations.from_log_likelihood([1.0, 1.0], [[0.0, 0.0]], in_mask=np.array(mask))

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from fakes import TARGET, FairModel, FakeRegistry, rows, splits, tools
 from sklearn.frozen import FrozenEstimator
+from sklearn.mixture import GaussianMixture
 from training_functions import train_forest, train_regression
 
 from mlflow_privacy_gate.checks import CheckResult
@@ -300,3 +301,61 @@ def test_where_there_is_no_way_to_references_each_is_named_with_its_reason(check
     reason = next(one.reason for one in result.evidence.not_run if one.id == CALIBRATED)
     assert "no training function was logged with the splits" in reason
     assert "no reference models were logged with the splits" in reason
+
+
+def density(members: pd.DataFrame) -> SklearnModel:
+    """A mixture that keeps something of each row; it is of the columns without the label."""
+    return SklearnModel(GaussianMixture(20, random_state=0).fit(members.drop(columns=TARGET)))
+
+
+def densities_logged_before() -> Logged:
+    """Reference densities of which the first was trained on all tested rows, the others on rows of their own."""
+    trained = [pd.concat((MEMBERS, NON_MEMBERS)), *(rows(ROWS, seed=seed) for seed in (11, 12, 13))]
+    models: dict[str, LoadedModel] = {f"models:/earlier/{k + 1}": density(frame) for k, frame in enumerate(trained)}
+    trained_on = np.repeat(np.arange(len(models))[:, None] == 0, 2 * ROWS, axis=1)
+    return Logged(models, trained_on, [])
+
+
+def test_densities_that_were_logged_before_calibrate_a_density_model() -> None:
+    logged = densities_logged_before()
+    found = replace(SPLITS, reference_models=logged.named)
+    policy = parse_policy(
+        "version: 1\nattacks: {references: 2, unsafe_reference_origins: [clone, logged_models], report: [likelihood_ratio_z]}\n"
+    )
+    measurement = measured(density(MEMBERS), policy, found, logged)
+    facts = {one.id: one for one in measurement.attacks}
+    ratio = facts["likelihood_ratio"]
+    assert (ratio.references, ratio.references_origin) == (4, "logged_models")
+    assert auc_of(measurement, "likelihood_ratio") > 0.6
+    blind = replace(logged.named, trained_on=lambda: np.zeros_like(logged.masks))
+    unmasked = measured(density(MEMBERS), policy, replace(SPLITS, reference_models=blind), logged)
+    assert auc_of(unmasked, "likelihood_ratio") != auc_of(measurement, "likelihood_ratio")
+    assert "likelihood_ratio_z" in facts
+    assert "models that were logged before" in " ".join(measurement.limitations)
+
+
+def test_a_density_model_without_admitted_references_is_told_why_its_ratio_was_not_measured() -> None:
+    logged = densities_logged_before()
+    admitted, unnamed = policy_of("clone", attacks=""), replace(SPLITS, reference_models=None)
+    for policy, found in (
+        (admitted, replace(SPLITS, reference_models=logged.named)),
+        (policy_of("logged_models"), unnamed),
+        (policy_of("logged_models"), replace(SPLITS, reference_models=logged.named, as_logged=False)),
+    ):
+        reasons = {one.id: one.reason for one in measured(density(MEMBERS), policy, found, logged).not_run}
+        assert "needs density models that were logged before" in reasons["likelihood_ratio"]
+    assert logged.opened == []
+
+
+def test_a_reference_of_another_kind_is_an_error_that_names_it() -> None:
+    logged = densities_logged_before()
+    logged.models["models:/earlier/2"] = cloneable()
+    with pytest.raises(ModelUnusable, match=r"models:/earlier/2 cannot be used: it is a classification model"):
+        measured(density(MEMBERS), policy_of("logged_models"), replace(SPLITS, reference_models=logged.named), logged)
+
+
+def test_a_density_among_its_own_references_is_refused() -> None:
+    logged = densities_logged_before()
+    logged.models["models:/earlier/3"] = density(MEMBERS)
+    with pytest.raises(ModelUnusable, match=r"models:/earlier/3 gives the very answers of the model under test"):
+        measured(density(MEMBERS), policy_of("logged_models"), replace(SPLITS, reference_models=logged.named), logged)

@@ -215,6 +215,29 @@ def test_a_blind_classifier_without_an_interval_counts_as_sure(low: float | None
     assert verdict(evidence).reason_codes == ("PG101",)
 
 
+def test_what_would_help_a_model_that_shows_labels_only_is_not_to_check_it_again() -> None:
+    reasons = tuple(NotRun(name, "needs probabilities") for name in PASSING_AUCS)
+    labels = replace(measured(), kind="label_only", attacks=(), not_run=reasons)
+    found = [
+        finding
+        for finding in verdict(labels).findings
+        if finding.code is ReasonCode.PG006 and "labels" in finding.message
+    ]
+    assert found
+    assert all("predict_proba" in finding.remedy and "label_only: allow" in finding.remedy for finding in found)
+
+
+def test_what_would_help_an_attack_that_could_not_be_made_is_its_reason() -> None:
+    evidence = measured()
+    lacking = replace(
+        evidence,
+        attacks=tuple(one for one in evidence.attacks if one.id != "entropy"),
+        not_run=(NotRun("entropy", "the model lacks something"),),
+    )
+    (finding,) = (one for one in verdict(lacking).findings if one.code is ReasonCode.PG006)
+    assert "see to the reason it gives" in finding.remedy
+
+
 def test_a_blind_baseline_that_was_not_run_blocks() -> None:
     found = verdict(measured(validity=ValidityFacts()))
     assert found.outcome is Outcome.INCONCLUSIVE
@@ -469,6 +492,14 @@ def test_other_kinds_are_judged_by_their_own_attacks(policy: Policy, model: str,
     assert [finding.attack for finding in failed.findings] == list(names)
     missing = verdict(kind(model), policy)
     assert messages(missing, ReasonCode.PG006) == [f"The attack {names[0]} was not run."]
+
+
+def test_a_likelihood_ratio_by_references_that_the_policy_does_not_admit_is_no_pass() -> None:
+    foreign = replace(attack("likelihood_ratio", 0.51), references=4, references_origin="logged_models")
+    refused = verdict(with_attack(kind("density", "likelihood"), foreign))
+    assert "the policy admits clone" in messages(refused, ReasonCode.PG006)[0]
+    admitted = "version: 1\nattacks: {unsafe_reference_origins: [clone, logged_models]}\n"
+    assert verdict(with_attack(kind("density", "likelihood"), foreign), admitted).outcome is Outcome.PASS
 
 
 def test_a_likelihood_ratio_decides_wherever_it_was_measured() -> None:

@@ -50,7 +50,7 @@ OBSERVED = [
     Observations.from_decision_margins(PROBABILITIES, LABELS, CLASSES),
     Observations.from_predicted_labels(["a", "b", "c", "b"], LABELS, CLASSES),
     Observations.from_predictions([1.5, -2.0], [1.0, 2.0]),
-    Observations.from_log_likelihood([-1.0, -np.inf], [[-2.0, -3.0], [-1.0, -1.0]]),
+    Observations.from_log_likelihood([-1.0, -np.inf]),
 ]
 
 
