@@ -44,8 +44,8 @@ class Lineage:
 def resolve(model_uri: str, client: MlflowClient, where: str) -> ResolvedModel:
     """Resolve any model URI once.
 
-    UsageError for a URI that means nothing, or a version, alias or stage that a registered model does not have; CouldNotLook (which a
-    wrong or empty store looks like) where the store asked, named by ``where``, has no such registered model, run or logged model.
+    UsageError for a URI that means nothing, or that names what the store asked does not hold (it is named, for a wrong or empty store looks
+    exactly like a missing model); CouldNotLook where no answer was to be had.
     """
     scheme = urlsplit(model_uri).scheme
     if scheme == "runs":
@@ -94,11 +94,11 @@ def _by_alias(client: MlflowClient, name: str, alias: str) -> ModelVersion | Non
         raise
 
 
-def no_such_model(name: str, client: MlflowClient, where: str) -> CouldNotLook:
+def no_such_model(name: str, client: MlflowClient, where: str) -> UsageError:
     """Say which store was asked, and whether it holds anything at all: a wrong store looks exactly like a missing model."""
     holds_any = asking(where, lambda: bool(client.search_registered_models(max_results=1)))
     what = "it holds other registered models" if holds_any else "it holds no registered model at all"
-    return CouldNotLook(
+    return UsageError(
         f"no registered model {name!r} in {where}; {what}. "
         "Check --tracking-uri / --registry-uri (MLFLOW_TRACKING_URI, MLFLOW_REGISTRY_URI) and the name"
     )
@@ -182,7 +182,7 @@ def _logged_model(model_id: str, client: MlflowClient, where: str) -> LoggedMode
     return asking(
         where,
         lambda: client.get_logged_model(model_id),
-        missing=lambda _: CouldNotLook(
+        missing=lambda _: UsageError(
             f"no logged model {model_id!r} in {where}. Check --tracking-uri (MLFLOW_TRACKING_URI)"
         ),
     )
@@ -218,7 +218,7 @@ def _of_run(model_uri: str, client: MlflowClient, where: str) -> ResolvedModel:
     run = asking(
         where,
         lambda: client.get_run(run_id),
-        missing=lambda _: CouldNotLook(f"no run {run_id!r} in {where}. Check --tracking-uri (MLFLOW_TRACKING_URI)"),
+        missing=lambda _: UsageError(f"no run {run_id!r} in {where}. Check --tracking-uri (MLFLOW_TRACKING_URI)"),
     )
     if model := _logged_by_run(run.info.experiment_id, run_id, path, client, where):
         return _of_logged_model(model_uri, model, client, where)

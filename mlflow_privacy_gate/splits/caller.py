@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+
+import pandas as pd
 
 from mlflow_privacy_gate.errors import SplitsUnavailable, UsageError
 from mlflow_privacy_gate.evidence.rowset import rowset_digest
@@ -81,7 +84,8 @@ class CallerSource:
         source = _named(given)
         if source is not None:
             return load_logged(logged, self._access, role=role, source=source)
-        return compare_frame(given, logged, role=role)
+        found = compare_frame(given, logged, role=role)
+        return replace(found, frame=_under_its_index(found.frame, given))
 
     def _without_manifest(self, model: ResolvedModel) -> Splits:
         """Give the caller's splits; False where the run's own record has other numbers of rows, None where nothing speaks for them."""
@@ -126,7 +130,12 @@ def load_table(given: object, access: SourceAccess, *, role: str) -> Split:
     if frame.empty:
         raise SplitsUnavailable(f"{role}: no rows in what was handed in")
     frame = conform(frame, column_kinds(frame))
-    return Split(frame, rowset_digest(frame), source)
+    return Split(_under_its_index(frame, given), rowset_digest(frame), source)
+
+
+def _under_its_index(frame: pd.DataFrame, given: object) -> pd.DataFrame:
+    """Give rows the index of the table they were handed in as: by it the caller finds each row again. Other tables number their rows."""
+    return frame.set_axis(given.index, axis=0) if isinstance(given, pd.DataFrame) else frame
 
 
 def _named(given: object) -> str | None:

@@ -52,6 +52,6 @@ def test_in_a_pipe_each_version_is_one_line(model: str, monkeypatch: pytest.Monk
 
 def test_a_model_that_is_not_there_is_named_with_the_store_that_was_asked(model: str) -> None:
     ran = run("status", f"{model}-typo")
-    assert ran.exit_code == 4
+    assert ran.exit_code == 2
     assert f"no registered model '{model}-typo'" in ran.stderr
     assert "mlflow.db" in ran.stderr

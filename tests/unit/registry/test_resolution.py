@@ -10,7 +10,7 @@ from mlflow.entities import LoggedModel
 from mlflow_home import MlflowHome
 from registry_seed import seed_version
 
-from mlflow_privacy_gate.errors import CouldNotLook, PrivacyGateError, UsageError
+from mlflow_privacy_gate.errors import PrivacyGateError, UsageError
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.registry import MlflowRegistry
 
@@ -108,9 +108,9 @@ def test_a_model_among_a_runs_own_artifacts_resolves(client: MlflowClient, regis
 
 def test_an_empty_store_says_that_it_holds_no_registered_model_and_which_store_it_is(tmp_path: Path) -> None:
     empty = f"sqlite:///{tmp_path / 'empty.db'}"
-    with pytest.raises(CouldNotLook) as caught:
+    with pytest.raises(UsageError) as caught:
         MlflowRegistry(empty, empty).resolve("models:/bc@champion")
-    assert caught.value.exit_code == 4
+    assert caught.value.exit_code == 2
     assert "holds no registered model at all" in caught.value.message
     assert empty in caught.value.message
 
@@ -118,13 +118,13 @@ def test_an_empty_store_says_that_it_holds_no_registered_model_and_which_store_i
 @pytest.mark.parametrize(
     ("uri", "error", "words"),
     [
-        ("models:/nowhere/1", CouldNotLook, "it holds other registered models"),
+        ("models:/nowhere/1", UsageError, "it holds other registered models"),
         ("models:/there/99", UsageError, "no version 99"),
         ("models:/there@nobody", UsageError, "no alias 'nobody'"),
         ("models:/there/Production", UsageError, "no version in stage 'Production'"),
         ("models:/there/Live", UsageError, "Invalid Model Version stage: Live"),
-        ("models:/m-0123456789abcdef0123456789abcdef", CouldNotLook, "no logged model"),
-        ("runs:/0123456789abcdef0123456789abcdef/model", CouldNotLook, "no run"),
+        ("models:/m-0123456789abcdef0123456789abcdef", UsageError, "no logged model"),
+        ("runs:/0123456789abcdef0123456789abcdef/model", UsageError, "no run"),
         ("models:/a/b/c", UsageError, "expected models:/NAME/VERSION"),
         ("models:/", UsageError, "expected models:/NAME/VERSION"),
         ("runs:/x", UsageError, "expected models:/NAME/VERSION"),

@@ -340,6 +340,17 @@ def test_a_callers_very_rows_are_as_logged_in_any_order_and_with_columns_to_spar
     assert splits.target == "y"
 
 
+@pytest.mark.parametrize("logged", [True, False])
+def test_a_callers_rows_keep_the_index_they_were_handed_in_under(home: Home, logged: bool) -> None:
+    if logged:
+        home.log_manifest()
+    members = home.members.set_axis([f"person {row}" for row in range(30)])
+    splits = home.find(members=members, non_members=home.test, target="y")
+    assert list(splits.members.frame.index) == list(members.index)
+    assert list(splits.non_members.frame.index) == list(range(20))
+    assert splits.members.digest == rowset_digest(home.members)
+
+
 def test_a_callers_choice_of_the_logged_non_members_is_not_the_runs(home: Home) -> None:
     home.log_manifest()
     splits = home.find(members=home.members, non_members=home.non_members.head(18))
