@@ -131,7 +131,9 @@ def _references(policy: Policy, evidence: Evidence) -> Iterator[Finding]:
                 f"The reference models of {name} were trained with seed {facts.seed}; the policy names {policy.attacks.seed}.",
                 name,
             )
-        if facts.references_origin not in origins:
+    for name in deciding_attacks(policy, evidence):
+        facts = evidence.attack(name)
+        if facts is not None and (name in needy or facts.references) and facts.references_origin not in origins:
             yield _lacks(
                 f"The reference models of {name} were made by {facts.references_origin or 'nobody knows what'}; "
                 f"the policy admits {', '.join(origins)}.",
