@@ -68,6 +68,11 @@ def link(text: object, target: str | None) -> Markdown:
     return Markdown(f"[{markdown(text)}](<{address}>)")
 
 
+def run_link(text: object, run_id: str) -> Markdown:
+    """Give a Markdown link to a run's page in MLflow, from any page of the same MLflow, whatever its address."""
+    return Markdown(f"[{markdown(text)}](<#/runs/{quote(run_id, safe='')}>)")
+
+
 def html_link(text: object, target: str | None) -> Markup:
     """Give an HTML link for an http(s) target; for any other the text and the target, unlinked; both escaped."""
     if target is None:

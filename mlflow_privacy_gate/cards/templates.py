@@ -64,6 +64,8 @@ def _environment(folder: Path | None, *, html: bool) -> jinja2.Environment:
         keep_trailing_newline=True,
     )
     environment.filters["link"] = escaping.html_link if html else escaping.link
+    if not html:
+        environment.filters["run_link"] = escaping.run_link
     # CC BY 4.0: the rule's source stands, with its link, wherever its margin does. MLflow's Markdown preview shows HTML as text.
     credit = Markup(RULE_CREDIT_HTML)  # noqa: S704 - a constant of ours
     environment.globals["rule_credit"] = credit if html else escaping.link(credit.striptags(), RULE_URL)

@@ -36,7 +36,7 @@ def refusal_text(
         lines.append("It was allowed, because the policy's mode is warn.")
     lines += ["", "Found:", *_items(f"{finding.code}: {finding.message}" for finding in against)]
     lines += _items(said_beside(finding) for finding in others)
-    lines += ["", "What would allow it:", *_items(dict.fromkeys(finding.remedy for finding in against))]
+    lines += ["", "What would allow it:", *_items(dict.fromkeys(f"{finding.remedy}." for finding in against))]
     lines += ["", *_wrapped(_evidence(target, verified), "")]
     if policy is not None:
         lines += _wrapped(f"Policy: {policy.source_name} (sha256 {policy.sha256[:16]}), mode {policy.mode}.", "")

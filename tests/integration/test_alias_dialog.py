@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,6 +23,8 @@ from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG
 pytestmark = [pytest.mark.server, pytest.mark.browser]
 
 SIGNER = fresh_signer()
+# The README's picture: run this module with --basetemp=FOLDER and copy refusal.png from there.
+PICTURE = Path(__file__).parents[2] / ".github" / "pictures" / "refusal.png"
 
 
 @pytest.fixture(scope="module")
@@ -41,10 +44,10 @@ def test_the_alias_dialog_shows_the_refusal_with_its_numbers(
     server: LiveServer, browser: webdriver.Chrome, tmp_path: Path
 ) -> None:
     client = MlflowClient(tracking_uri=server.url, registry_uri=server.url)
-    seeded = seed_version(client, "credit")
-    tag = attestation(passing_evidence(seeded.digest, aucs=FAILING_AUCS), SIGNER)
-    client.set_model_version_tag("credit", "1", ATTESTATION_TAG, tag)
-    browser.get(f"{server.url}/#/models/credit/versions/1")
+    seeded = seed_version(client, "tumours")
+    tag = attestation(passing_evidence(seeded.digest, aucs=FAILING_AUCS, registered_model="tumours"), SIGNER)
+    client.set_model_version_tag("tumours", "1", ATTESTATION_TAG, tag)
+    browser.get(f"{server.url}/#/models/tumours/versions/1")
     wait = WebDriverWait(browser, 60)
     add = wait.until(
         condition.element_to_be_clickable(
@@ -61,6 +64,21 @@ def test_the_alias_dialog_shows_the_refusal_with_its_numbers(
     dialog.find_element(By.XPATH, ".//button[contains(normalize-space(), 'Save')]").click()
     wait.until(lambda _: "Privacy gate refused" in dialog.text)
     browser.save_screenshot(str(tmp_path / "refused.png"))
-    for words_of_the_reason in ("alias champion for credit version 1", "PG201", "0.734", "0.55", "What would allow it"):
+    dialog.find_element(By.CSS_SELECTOR, "[class*='modal-content']").screenshot(str(tmp_path / PICTURE.name))
+    for words_of_the_reason in (
+        "alias champion for tumours version 1",
+        "PG201",
+        "0.734",
+        "0.55",
+        "What would allow it",
+    ):
         assert words_of_the_reason in dialog.text
-    assert client.get_registered_model("credit").aliases == {}
+    assert client.get_registered_model("tumours").aliases == {}
+
+
+def test_the_readmes_picture_is_there_small_and_described() -> None:
+    assert PICTURE.stat().st_size < 150_000
+    readme = (PICTURE.parents[2] / "README.md").read_text(encoding="utf-8")
+    ((words, path),) = re.findall(r"!\[(.*?)\]\((.*?)\)", readme)
+    assert PICTURE.parents[2] / path == PICTURE
+    assert "Privacy gate refused" in words

@@ -149,6 +149,23 @@ def test_the_version_page_shows_the_description_with_its_tables_drawn(
     assert credit.text == "Agent Wranglers machine learning playbook"
     browser.execute_script("arguments[0].scrollIntoView()", attacks)
     browser.save_screenshot(str(tmp_path / "version_table.png"))
+    if "Shortened" in description:
+        assert leads_to_its_run(browser, browser.find_element(By.LINK_TEXT, "the training run"), versions[name])
+
+
+def leads_to_its_run(browser: Chrome, link: WebElement, version: Checked) -> bool:
+    """Follow a link into the new tab that MLflow opens, and come back."""
+    first = browser.current_window_handle
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", link)
+    link.click()
+    WebDriverWait(browser, 60).until(lambda page: len(page.window_handles) > 1)
+    browser.switch_to.window(browser.window_handles[-1])
+    try:
+        page = f"/#/experiments/{version.experiment}/runs/{version.run_id}"
+        return bool(WebDriverWait(browser, 60).until(lambda opened: page in opened.current_url))
+    finally:
+        browser.close()
+        browser.switch_to.window(first)
 
 
 def space_between(browser: Chrome, left: WebElement, right: WebElement) -> float:

@@ -50,6 +50,7 @@ def test_ours_is_shortened_with_a_link_where_the_room_is_short() -> None:
     written = description(write_card(PLAIN, failing_view()), failing_view(), existing=author)
     assert written.startswith(author)
     assert "[The whole report](<https://mlflow.example.org/" in written
+    assert f"[the training run](<#/runs/{failing_view().evidence.run_id}>)" in written
     assert "### Attacks run" not in written
 
 
@@ -64,7 +65,7 @@ def test_a_text_without_room_for_anything_of_ours_is_left_as_it_is() -> None:
 
 
 def test_what_was_found_stays_as_long_as_there_is_room() -> None:
-    written = description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 1850)
+    written = description(write_card(PLAIN, failing_view()), failing_view(), existing="w" * 1750)
     assert "### Findings" in written
     assert "### Attacks run" in written
     assert "### How the test was made" not in written

@@ -16,7 +16,7 @@ from markdown_it.token import Token
 
 from mlflow_privacy_gate.cards import CardView, card_view, description, html_report, markdown_report, write_card
 from mlflow_privacy_gate.cards.card import write_untested
-from mlflow_privacy_gate.cards.escaping import Markdown, link, markdown, one_line, web_address, yaml_string
+from mlflow_privacy_gate.cards.escaping import Markdown, link, markdown, one_line, run_link, web_address, yaml_string
 from mlflow_privacy_gate.cards.front_matter import take_apart
 from mlflow_privacy_gate.cards.markers import BEGIN, END
 from mlflow_privacy_gate.cards.particulars import AuthorsWords, Mitigation, SignOff, WaiverInForce
@@ -117,6 +117,14 @@ def test_a_yaml_string_is_read_back_as_it_was_in_block_and_flow(value: str) -> N
 def test_only_web_addresses_become_links(target: str) -> None:
     assert web_address(target) is None
     assert {t.type for t in flat(RENDERER.parse(link("words", target)))} <= INERT
+
+
+@given(hostile_texts, hostile_texts)
+def test_a_link_to_a_run_stays_in_mlflow_whatever_the_run_is_called(text: str, run_id: str) -> None:
+    tokens = flat(RENDERER.parse(f"before {run_link(text, run_id)} after\n"))
+    (opened,) = [token for token in tokens if token.type == "link_open"]
+    assert str(opened.attrs["href"]).startswith("#/runs/")
+    assert {token.type for token in tokens} <= INERT | {"link_open", "link_close"}
 
 
 @given(hostile_texts, hostile_texts)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import pytest
@@ -19,6 +20,11 @@ FINDINGS = (
 )
 
 
+def test_every_line_of_a_refusal_ends_so_that_it_can_be_read_run_together_as_in_mlflows_dialog() -> None:
+    whole = re.sub(r"\n +", " ", refuse(TARGET, FINDINGS).refusal)
+    assert [line for line in whole.splitlines() if line and line[-1] not in ".:"] == []
+
+
 def test_a_refusal_reads_in_the_order_what_why_remedy_where() -> None:
     found, remedies = refuse(TARGET, FINDINGS).refusal.split("\nWhat would allow it:\n")
     assert found.splitlines() == [
@@ -31,7 +37,7 @@ def test_a_refusal_reads_in_the_order_what_why_remedy_where() -> None:
         "- PG106 (warning): 96% of the scores are tied.",
     ]
     remedy = [" ".join(REASONS[code].remedy.split()) for code in (ReasonCode.PG201, ReasonCode.PG105)]
-    assert " ".join(remedies.split()) == f"- {remedy[0]} - {remedy[1]} Evidence: runs:/abc/privacy_gate."
+    assert " ".join(remedies.split()) == f"- {remedy[0]}. - {remedy[1]}. Evidence: runs:/abc/privacy_gate."
 
 
 @pytest.mark.parametrize(
