@@ -14,11 +14,11 @@ import pytest
 from fakes import TARGET, ConstantModel, FakeModel, FakeRegistry, by_probability, rows, splits, tools
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.attacks.shadow_protocol import NOTE as PROTOCOL_NOTE
@@ -216,6 +216,17 @@ def cancer(seed: int = 0) -> Splits:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("preset", ["standard", "thorough"])
+def test_a_regression_is_judged_by_its_errors_under_every_preset(checked: Check, preset: str) -> None:
+    sides = [rows(600, seed=seed) for seed in (1, 2)]
+    for side, seed in zip(sides, (3, 4), strict=True):
+        side[TARGET] = side["a"] + np.random.default_rng(seed).normal(size=len(side))
+    found, chosen = splits(*sides), parse_policy(f"version: 1\npreset: {preset}\n")
+    by_heart = checked(fitted(DecisionTreeRegressor(random_state=0), sides[0]), chosen, found)
+    assert (by_heart.verdict, by_heart.attack, by_heart.attack_auc) == (Outcome.FAIL, "error", 1.0)
+    assert checked(fitted(LinearRegression(), sides[0]), chosen, found).verdict is Outcome.PASS
+
+
 def test_a_forest_with_ten_row_leaves_passes_standard_and_fails_thorough_and_a_quiet_regression_passes_both(
     checked: Check,
 ) -> None:
