@@ -18,8 +18,8 @@ from mlflow_privacy_gate.vocabulary import ATTACKS, REMOVAL_EXIT_CODES, RemovalA
 
 _MEANING = {
     RemovalAnswer.NOT_MEMORISED: (
-        "Nothing that was measured sets these rows apart from rows that the model was not trained on, and the same measurements do set "
-        "its known training rows apart. That is no proof that the model holds nothing of them."
+        "Neither of the two methods that decide sees these rows as rows that the model was trained on, and both do see its known training "
+        "rows so. That is no proof that the model holds nothing of them."
     ),
     RemovalAnswer.NOT_RULED_OUT: (
         "What was measured does not rule out that the model remembers these rows. That is no proof that it does. Until it is ruled out, "
@@ -97,6 +97,7 @@ def json_removal(evidence: RemovalEvidence, particulars: RemovalParticulars) -> 
         **dataclasses.asdict(evidence),
         "exit_code": REMOVAL_EXIT_CODES[evidence.answer],
         "meaning": _MEANING[evidence.answer],
+        "reads_otherwise": reads_otherwise(evidence),
         "signer": particulars.signer,
         "envelope_sha256": particulars.envelope_sha256,
     }
@@ -106,6 +107,7 @@ def json_removal(evidence: RemovalEvidence, particulars: RemovalParticulars) -> 
 def removal_view(evidence: RemovalEvidence, particulars: RemovalParticulars) -> RemovalView:
     """Lay out everything that the report shows."""
     name = evidence.registered_model
+    differing = reads_otherwise(evidence)
     return RemovalView(
         title=f"{name} version {evidence.version}" if name else evidence.model_uri,
         answer=str(evidence.answer),
@@ -116,7 +118,7 @@ def removal_view(evidence: RemovalEvidence, particulars: RemovalParticulars) -> 
         }[evidence.answer],
         meaning=_MEANING[evidence.answer],
         audited_at=moment(evidence.audited_at),
-        reasons=evidence.reasons,
+        reasons=evidence.reasons if differing is None else (*evidence.reasons, differing),
         ema=_ema(evidence.ema),
         ema_limits=ema_limits(evidence.ema),
         ks=_ks(evidence.ks),
@@ -164,6 +166,21 @@ def ks_words(ks: KsFacts) -> str:
     if ks.state is KsState.INFINITE:
         return "infinite (read as forgotten: the calibration model answers as a model of the query does)"
     return "undefined (the three models answer alike)"
+
+
+def reads_otherwise(evidence: RemovalEvidence) -> str | None:
+    """Name what was shown beside an answer of "not memorised" and reads otherwise; None where nothing does, or for another answer."""
+    if evidence.answer is not RemovalAnswer.NOT_MEMORISED:
+        return None
+    facts, ks = evidence.calibrated, evidence.ks
+    named = [
+        f"{test.attack} (query above held-out rows, p {p_value(test.p_value)})"
+        for test in facts.tests
+        if test.attack != facts.decided_by and test.higher == "query" and test.p_value <= facts.level
+    ]
+    if ks.value is not None and ks.value < 1:
+        named.append(f"rho_KS ({numbers.plain(ks.value, limit=1.0)}, below 1)")
+    return f"Shown beside these, deciding nothing, and reading otherwise: {'; '.join(named)}." if named else None
 
 
 def p_value(value: float) -> str:

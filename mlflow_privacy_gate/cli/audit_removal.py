@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.removal import AuditResult
 
 
-@click.command("audit-removal")
+@click.command(
+    "audit-removal",
+    epilog="Example: mlflow-privacy-gate audit-removal models:/credit/8 --query erased.parquet --calibration-train other.parquet "
+    "--calibration-test held_out.parquet",
+)
 @click.argument("model_uri", metavar="MODEL")
 @click.option("--query", required=True, metavar="SOURCE", help="The rows in question, with their label (path or URI).")
 @click.option(
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     type=click.IntRange(min=2),
     default=16,
     show_default=True,
+    metavar="N",
     help="How many reference models to train.",
 )
 @click.option(
@@ -72,10 +77,11 @@ def command(
 
     Exit codes: 0 not memorised, 1 memorisation not ruled out, 2 usage or policy, 3 inconclusive or could not judge, 4 could not look.
     """
-    from mlflow_privacy_gate import audit_removal
     from mlflow_privacy_gate.cli.progress import shown_progress
 
     with shown_progress() as progress:
+        from mlflow_privacy_gate import audit_removal  # takes seconds to import
+
         result = audit_removal(
             model_uri,
             query=query,
@@ -103,12 +109,15 @@ def command(
 
 def text(result: AuditResult) -> str:
     """Say it to a person at a terminal: the answer, what it rests on, where the report is."""
-    from mlflow_privacy_gate.cards.removal_report import ks_words
+    from mlflow_privacy_gate.cards.removal_report import ks_words, reads_otherwise
 
     evidence = result.evidence
     lines = [f"{evidence.model_uri}: {result.answer.upper()}", ""]
     lines += [f"- {reason}" for reason in evidence.reasons]
     lines.append(f"- rho_KS, which decides nothing: {ks_words(evidence.ks)}")
+    differing = reads_otherwise(evidence)
+    if differing is not None:
+        lines.append(f"- {differing}")
     lines += ["", "This proves neither that the model holds these rows nor that it does not.", "", _where(result)]
     if not result.signed:
         lines.append(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mlflow_privacy_gate.attacks import ema
-from mlflow_privacy_gate.errors import ModelUnusable
+from mlflow_privacy_gate.errors import CouldNotJudge, ModelUnusable
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ def refitted_calibration(model: LoadedModel, asked: AskedSets, *, seed: int) -> 
 
 def given_calibration(model: LoadedModel, asked: AskedSets, *, origin: str, digest: str) -> Calibration:
     """Ask a calibration model that was handed in; ModelUnusable where it gives no class probabilities."""
-    said = model.observe(*_table(asked))
+    said = _observed(model, *_table(asked), about=f"{origin}: the calibration model")
     _refuse_without_probabilities(said, "the calibration model")
     return _calibration(said, asked, origin=origin, digest=digest)
 
@@ -115,11 +115,19 @@ def _calibration(
 
 def _ask(model: LoadedModel, rows: RowSet, target: str) -> Asked:
     features, labels = rows.frame.drop(columns=target), rows.frame[target]
-    said = model.observe(features, labels)
+    said = _observed(model, features, labels, about=rows.role)
     _refuse_without_probabilities(said, "the model")
     if said.unknown_labels:
         features, labels = features[said.kept], labels[said.kept]
     return Asked(rows, features, labels, said)
+
+
+def _observed(model: LoadedModel, features: pd.DataFrame, labels: pd.Series[Any], *, about: str) -> Observations:
+    """Ask, and let a refusal name the set of rows or the model that it is about: there are several of each."""
+    try:
+        return model.observe(features, labels)
+    except CouldNotJudge as exc:
+        raise type(exc)(f"{about}: {exc.message}", code=exc.code) from exc
 
 
 def _refuse_without_probabilities(said: Observations, who: str) -> None:

@@ -174,6 +174,9 @@ def _rows(model: ResolvedModel, loaded: LoadedModel, question: Question, policy:
     )
     control = None if question.control is None else tools.load_rows(question.control, "control")
     record = _record(model, loaded, tools)
+    named = question.target or record.target
+    if named is not None and named not in query.frame.columns:
+        raise SplitsUnavailable(f"query: lacks the label's column {named!r}; hand in whole labelled rows")
     target, _ = target_column(
         list(query.frame.columns), asked=question.target, logged=record.target, input_columns=loaded.input_columns
     )
@@ -246,7 +249,7 @@ def _evidence(
         registered_model=model.name,
         version=model.version,
         run_id=model.run_id,
-        limitations=(NO_PROOF, RETRAINING, *rows.notes, *found.warnings),
+        limitations=(NO_PROOF, RETRAINING, *_on_trust(found), *rows.notes, *found.warnings),
     )
 
 
@@ -262,6 +265,20 @@ def _reasons(found: _Found) -> tuple[str, ...]:
             f"{among:,} query rows, or rows equal to them, stand among the logged training rows of this model: it was trained on them.",
         )
     return tuple(said)
+
+
+def _on_trust(found: _Found) -> tuple[str, ...]:
+    """Say what nothing but the word of whoever ran the audit vouches for."""
+    taken = []
+    if found.calibration.digest is not None:
+        taken.append(
+            "that the calibration model was trained by the same recipe, on the calibration training rows alone"
+        )
+    if found.rows.record.members is None:
+        taken.append("that the model was not trained on the calibration test rows")
+        if found.rows.control is not None:
+            taken.append("that it was trained on the control rows")
+    return (f"Taken on the word of whoever ran this audit: {'; '.join(taken)}.",) if taken else ()
 
 
 def _data(asked: AskedSets) -> tuple[DataFacts, ...]:

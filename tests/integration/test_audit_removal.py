@@ -140,11 +140,11 @@ def test_an_erasure_request_is_audited_from_the_command_line(request_: Request) 
         held.stderr
     )
     assert "the rows handed in" in held.stdout
-    for version, more, why in (
+    for number, more, why in (
         (1, (), "PG004: the audit is of the bytes"),
         (2, ("--query", "after.parquet"), "PG004: the audit is of the rows"),
     ):
-        other = request_.verify(version, "report/removal.dsse.json", *more)
+        other = request_.verify(number, "report/removal.dsse.json", *more)
         assert (other.returncode, other.stdout) == (1, "")
         assert why in other.stderr
     forged = request_.folder / "forged.json"

@@ -22,6 +22,7 @@ from mlflow_privacy_gate.cards.removal_report import (
     ks_words,
     markdown_removal,
     p_value,
+    reads_otherwise,
 )
 from mlflow_privacy_gate.cards.wording import misuses
 from mlflow_privacy_gate.evidence.removal import EmaFacts, KsFacts, KsState, RemovalEvidence
@@ -54,6 +55,41 @@ def test_the_three_methods_stand_side_by_side_with_their_numbers() -> None:
     assert "below 0.0001" in text  # 1.9e-16 is never printed as zero, nor with an exponent
     assert "e-16" not in text
     assert "16 (clone, seed 0)" in text
+
+
+def shown_beside(*, ks: float, lira: float) -> RemovalEvidence:
+    calibrated = EXAMPLE.calibrated
+    beside = replace(calibrated.tests[0], attack="lira_offline", formula="lira_offline/v1", p_value=lira)
+    return removal_evidence(
+        ks=KsFacts(KsState.FINITE, ks, 0.2, 0.2), calibrated=replace(calibrated, tests=(*calibrated.tests, beside))
+    )
+
+
+@pytest.mark.parametrize(
+    ("ks", "lira", "named"),
+    [
+        (1.0, 0.051, ()),
+        (0.99, 0.5, ("rho_KS",)),
+        (1.2, 0.05, ("lira_offline",)),
+        (0.2, 0.01, ("rho_KS", "lira_offline")),
+    ],
+)
+def test_a_favourable_answer_never_hides_what_was_shown_beside_it_and_reads_otherwise(
+    ks: float, lira: float, named: tuple[str, ...]
+) -> None:
+    found = shown_beside(ks=ks, lira=lira)
+    differing = reads_otherwise(found)
+    assert [name for name in ("rho_KS", "lira_offline") if name in (differing or "")] == list(named)
+    for text in (markdown_removal(found, SIGNED), html_removal(found, SIGNED)):
+        assert ("reading otherwise" in text) is bool(named)
+        assert "Nothing that was measured" not in text
+    assert json.loads(json_removal(found, SIGNED))["reads_otherwise"] == differing
+
+
+@pytest.mark.parametrize("answer", [RemovalAnswer.NOT_RULED_OUT, RemovalAnswer.INCONCLUSIVE])
+def test_an_unfavourable_answer_has_nothing_read_otherwise_against_it(answer: RemovalAnswer) -> None:
+    found = replace(shown_beside(ks=0.1, lira=0.01), answer=answer, ema=replace(EXAMPLE.ema, answer=answer))
+    assert reads_otherwise(found) is None
 
 
 def test_emas_blind_spots_are_said_from_the_numbers_at_hand() -> None:

@@ -8,6 +8,7 @@ from removal_cases import removal_evidence
 
 from mlflow_privacy_gate.cards.removal_report import RemovalParticulars, json_removal
 from mlflow_privacy_gate.cli.audit_removal import fields, text
+from mlflow_privacy_gate.evidence.removal import KsFacts, KsState
 from mlflow_privacy_gate.evidence.subject import ResolvedModel
 from mlflow_privacy_gate.removal import AuditResult
 
@@ -29,6 +30,12 @@ def test_the_answer_comes_first_and_nothing_is_called_proven() -> None:
     assert "This proves neither" in shown
     assert "runs:/run-8/privacy_gate/removal/bbbb" in shown
     assert "unsigned" not in shown
+
+
+def test_what_reads_otherwise_is_said_beside_a_favourable_answer() -> None:
+    differing = replace(removal_evidence(), ks=KsFacts(KsState.FINITE, 0.8125, 0.2, 0.2))
+    assert "reading otherwise: rho_KS (0.8125, below 1)" in text(result(evidence=differing))
+    assert "reading otherwise" not in text(result())
 
 
 def test_a_dry_run_and_a_missing_signature_are_said() -> None:

@@ -145,6 +145,40 @@ def test_a_missing_column_is_named(tmp_path: Path) -> None:
         audit(tmp_path, case)
 
 
+@pytest.mark.parametrize("role", ["query", "calibration_train", "calibration_test", "control"])
+@pytest.mark.parametrize("target", ["target", None])
+def test_a_set_without_its_label_is_named(tmp_path: Path, role: str, target: str | None) -> None:
+    sets = {
+        "query": CASE.query,
+        "calibration_train": CASE.calibration_train,
+        "calibration_test": CASE.calibration_test,
+        "control": CASE.kept,
+    }
+    with pytest.raises(SplitsUnavailable, match=f"^{role}: lacks the (label's column|columns) 'target'"):
+        audit(tmp_path, **{**sets, "target": target, role: sets[role].drop(columns="target")})
+
+
+@pytest.mark.parametrize("role", ["query", "calibration_train", "calibration_test"])
+def test_rows_whose_label_is_missing_are_refused_with_the_set_they_stand_in(tmp_path: Path, role: str) -> None:
+    rows = getattr(CASE, role).astype({"target": float})
+    rows.iloc[:5, rows.columns.get_loc("target")] = np.nan
+    with pytest.raises(CouldNotJudge, match=f"^{role}: .*5 of {len(rows)} are missing"):
+        audit(tmp_path, **{role: rows})
+
+
+def test_what_rests_on_the_auditors_word_alone_is_a_limit_of_the_audit(tmp_path: Path) -> None:
+    def trusted(result: AuditResult) -> str:
+        return " ".join(said for said in result.evidence.limitations if said.startswith("Taken on the word"))
+
+    assert trusted(audit(tmp_path, control=CASE.kept)) == ""
+    bare, controlled = trusted(audit(tmp_path, logged=None)), trusted(audit(tmp_path, logged=None, control=CASE.kept))
+    assert "not trained on the calibration test rows" in bare
+    assert "control" not in bare
+    assert "that it was trained on the control rows" in controlled
+    boxed = trusted(black_box(tmp_path, calibration_model="models:/calibration/1"))
+    assert "calibration model was trained by the same recipe" in boxed
+
+
 def test_query_rows_of_a_label_the_model_does_not_know_are_counted(tmp_path: Path) -> None:
     strange = CASE.query.copy()
     strange.iloc[:4, strange.columns.get_loc("target")] = 7
@@ -209,7 +243,13 @@ class TwoModels(FakeRegistry):
         return nullcontext(self.other if model.uri == "models:/calibration/1" else self.folder)
 
 
-def black_box(tmp_path: Path, *, calibration_model: str | None, same_bytes: bool = False) -> AuditResult:
+def black_box(
+    tmp_path: Path,
+    *,
+    calibration_model: str | None,
+    same_bytes: bool = False,
+    calibration_as: type[SklearnModel] = SklearnModel,
+) -> AuditResult:
     features = CASE.kept.drop(columns="target")
     box = RandomForestClassifier(20, random_state=0).fit(features, CASE.kept["target"])
     train = CASE.calibration_train
@@ -218,7 +258,7 @@ def black_box(tmp_path: Path, *, calibration_model: str | None, same_bytes: bool
     for name, folder in folders.items():
         folder.mkdir()
         (folder / "model.bin").write_bytes(b"same" if same_bytes else name.encode())
-    models = {folders["box"]: NeverTrainedAgain(box), folders["calibration"]: SklearnModel(calibration)}
+    models = {folders["box"]: NeverTrainedAgain(box), folders["calibration"]: calibration_as(calibration)}
     tools = Tools(
         registry=TwoModels(folders["box"], other=folders["calibration"]),
         open_model=lambda folder: nullcontext(models[folder]),
@@ -248,6 +288,15 @@ def test_with_a_given_calibration_model_ema_answers_and_the_whole_stays_inconclu
     assert evidence.calibrated.answer is RemovalAnswer.INCONCLUSIVE
     assert evidence.ks.state is KsState.NOT_RUN
     assert (result.answer, result.exit_code) == (RemovalAnswer.INCONCLUSIVE, 3)
+
+
+def test_a_calibration_model_that_cannot_be_asked_is_named(tmp_path: Path) -> None:
+    class Stranger(SklearnModel):
+        def observe(self, features: Any, labels: Any) -> Any:
+            raise ModelUnusable("it takes other columns")
+
+    with pytest.raises(ModelUnusable, match=r"^models:/calibration/1: the calibration model: it takes other columns"):
+        black_box(tmp_path, calibration_model="models:/calibration/1", calibration_as=Stranger)
 
 
 def test_the_audited_model_is_not_its_own_calibration_model(tmp_path: Path) -> None:
