@@ -85,10 +85,14 @@ class CardError(CouldNotJudge):
 
 
 class EvidenceRejected(PrivacyGateError):
-    """An envelope that is not believed; ``code`` says at which step."""
+    """An envelope that is not believed; ``code`` says at which step, ``remedy`` what would help here (None: what helps with the code)."""
 
     exit_code = 1
     code = ReasonCode.PG002
+
+    def __init__(self, message: str, *, code: ReasonCode | None = None, remedy: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.remedy = remedy
 
 
 class PromotionRefused(PrivacyGateError):

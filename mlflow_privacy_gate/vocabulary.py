@@ -131,7 +131,8 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ReasonCode.PG003: Reason(
             "no trusted key of that role",
             Effect.REFUSE,
-            "run `mlflow-privacy-gate init` and let the server read that policy (PRIVACY_GATE_POLICY)",
+            "sign with a key that the policy lists in that role; where it lists none, run `mlflow-privacy-gate init` and let the server "
+            "read that policy (PRIVACY_GATE_POLICY)",
             waivable=False,
         ),
         ReasonCode.PG004: Reason(

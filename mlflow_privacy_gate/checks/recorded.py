@@ -94,7 +94,8 @@ def recorded_test(registry: Registry, model: ResolvedModel, policy: Policy, *, n
             allow_expired=True,  # the judgement finds its age, and a card says more of an old test than that it is old
         )
     except EvidenceRejected as rejection:
-        return Finding(rejection.code or ReasonCode.PG002, f"The recorded test is not believed: {rejection.message}.")
+        message = f"The recorded test is not believed: {rejection.message}."
+        return Finding(rejection.code or ReasonCode.PG002, message, remedy_override=rejection.remedy)
     exempting, _ = exemptions_in_force(
         attached(model.tags).exemptions,
         keys=policy.trusted_keys,

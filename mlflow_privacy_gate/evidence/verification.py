@@ -96,9 +96,14 @@ def verify_signatures(
     if allow_unsigned and not (opened.signatures and of_role):
         return opened, None
     if not of_role:
-        raise _untrusted(f"the policy trusts no {role} key")
+        raise EvidenceRejected(
+            f"the policy trusts no {role} key", code=ReasonCode.PG003, remedy=no_key_remedy(keys, role)
+        )
     if not opened.signatures:
-        raise EvidenceRejected("it is not signed: anyone who may edit this version can forge it")
+        raise EvidenceRejected(
+            "it is not signed: anyone who may edit this version can forge it",
+            remedy=f"have it signed with {_theirs(of_role, now)}",
+        )
     signers = [_signer(opened, signature, of_role, keys, now) for signature in opened.signatures]
     if len({signer.key_id for signer in signers}) != len(signers):
         raise EvidenceRejected("envelope.signatures: one key signed twice")
@@ -116,16 +121,48 @@ def _signer(
             raise EvidenceRejected(f"the signature was made by {trusted[0].id} and names another key")
         return trusted[0]
     if made_by:
-        raise _untrusted(f"the key {made_by[0].id} is not trusted any more (not_after {made_by[0].not_after})")
+        raise EvidenceRejected(
+            f"the key {made_by[0].id} is not trusted any more (not_after {made_by[0].not_after})",
+            code=ReasonCode.PG003,
+            remedy=f"have it signed anew with {_theirs(of_role, now)}",
+        )
     named = next((key for key in keys if key.key_id == signature.key_id), None)
     if named is None:
-        raise _untrusted(f"signed by a key that the policy does not name ({signature.key_id[:16]!r})")
+        raise EvidenceRejected(
+            f"signed by a key that the policy does not name ({signature.key_id[:16]!r})",
+            code=ReasonCode.PG003,
+            remedy=f"have it signed with {_theirs(of_role, now)}, or list the public half of the key that signed it under the "
+            "policy's `keys`",
+        )
     if named.role != of_role[0].role:
-        raise _untrusted(f"the key {named.id} has the role {named.role}, not {of_role[0].role}")
+        raise EvidenceRejected(
+            f"the key {named.id} has the role {named.role}, not {of_role[0].role}",
+            code=ReasonCode.PG003,
+            remedy=f"have it signed with {_theirs(of_role, now)}; a key has one role",
+        )
     reason = named.fault(signature.value, signed_bytes) if isinstance(named, TrustedIdentity) else None
     raise EvidenceRejected(
-        f"the signature is not what {named.id} would have made over these bytes{f' ({reason})' if reason else ''}"
+        f"the signature is not what {named.id} would have made over these bytes{f' ({reason})' if reason else ''}",
+        remedy="have it signed anew: what was signed, or the signature, was changed afterwards",
     )
+
+
+def no_key_remedy(keys: Sequence[Trusted], role: KeyRole) -> str | None:
+    """Say what helps where a policy lists no key of a role; None where it lists no key at all, since `init` is meant for that."""
+    return (
+        f"list the public key of a {str(role).replace('-', ' ')} under the policy's `keys` (`mlflow-privacy-gate keys generate` makes one)"
+        if keys
+        else None
+    )
+
+
+def _theirs(of_role: Sequence[Trusted], now: datetime) -> str:
+    """Name the keys that would do."""
+    word = str(of_role[0].role).replace("-", " ")
+    names = [key.id for key in of_role if key.trusted_at(now)]
+    if not names:
+        return f"a new {word} key, listed under the policy's `keys`: none there is trusted any more"
+    return f"a {word} key of the policy ({', '.join(names)})"
 
 
 def _check_subject(evidence: Evidence, model_digest: str) -> None:
@@ -153,7 +190,3 @@ def _check_data(evidence: Evidence) -> None:
         digests[role] = side.digest
     if digests["members"] == digests["non_members"]:
         raise EvidenceRejected("members and non-members are the same rows", code=ReasonCode.PG103)
-
-
-def _untrusted(message: str) -> EvidenceRejected:
-    return EvidenceRejected(message, code=ReasonCode.PG003)

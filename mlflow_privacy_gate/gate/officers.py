@@ -151,7 +151,7 @@ def _believed(
         except EvidenceRejected as rejection:
             code = rejection.code or ReasonCode.PG002
             message = f"The {word} is not believed: {rejection.message}."
-            objections.append(Finding(code, message, remedy_override=_NEEDS_OFFICER))
+            objections.append(Finding(code, message, remedy_override=rejection.remedy or _NEEDS_OFFICER))
     # Anyone may write a tag: many that fail alike are told once.
     return believed, list(dict.fromkeys(objections))
 

@@ -10,7 +10,7 @@ from mlflow_privacy_gate.errors import EvidenceRejected
 from mlflow_privacy_gate.evidence.ledger import KnownTests
 from mlflow_privacy_gate.evidence.officer_statements import Attached, VerifiedStatement, exemptions_in_force
 from mlflow_privacy_gate.evidence.officers import Waiver
-from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, verify
+from mlflow_privacy_gate.evidence.verification import VerifiedEvidence, no_key_remedy, verify
 from mlflow_privacy_gate.gate.history import history
 from mlflow_privacy_gate.gate.officers import Promotable, answering, weigh
 from mlflow_privacy_gate.gate.promotion import Decision, PromotionTarget, blocking
@@ -80,7 +80,13 @@ def _believe(
     doubts = []
     if not _believes_anybody(policy):
         name = policy.source_name or "the policy"
-        doubts.append(Finding(ReasonCode.PG003, f"No tester key stands in {name}, so no evidence can be believed."))
+        doubts.append(
+            Finding(
+                ReasonCode.PG003,
+                f"No tester key stands in {name}, so no evidence can be believed.",
+                remedy_override=no_key_remedy(policy.trusted_keys, KeyRole.TESTER),
+            )
+        )
     if not attestations:
         doubts.append(
             Finding(
@@ -107,7 +113,8 @@ def _believe(
             )
         except EvidenceRejected as rejection:
             code = rejection.code or ReasonCode.PG002
-            doubts.append(Finding(code, f"The evidence is not believed: {rejection.message}."))
+            message = f"The evidence is not believed: {rejection.message}."
+            doubts.append(Finding(code, message, remedy_override=rejection.remedy))
     return believed, doubts
 
 

@@ -20,10 +20,11 @@ from mlflow_privacy_gate.evidence.identities import TrustedIdentity
 from mlflow_privacy_gate.evidence.keyless_signer import KeylessSigner
 from mlflow_privacy_gate.evidence.officer_statements import sign_statement
 from mlflow_privacy_gate.evidence.officers import Scope, ScopeKind, SignOff
+from mlflow_privacy_gate.evidence.signing import Ed25519Signer
 from mlflow_privacy_gate.evidence.statement import statement_bytes
 from mlflow_privacy_gate.gate import Decision, PromotionTarget, Route, decide, refuse
-from mlflow_privacy_gate.policy import Mode, Policy, built_in_policy, parse_policy, starter_policy
-from mlflow_privacy_gate.vocabulary import Effect, Finding, Outcome, ReasonCode
+from mlflow_privacy_gate.policy import Mode, Policy, built_in_policy, parse_policy, policy_key_yaml, starter_policy
+from mlflow_privacy_gate.vocabulary import Effect, Finding, KeyRole, Outcome, ReasonCode
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 DIGEST = "e" * 64
@@ -155,6 +156,48 @@ def test_evidence_that_is_not_believed_is_refused_with_its_code(envelope: str | 
     decision = ruled(envelope)
     assert not decision.allowed
     assert decision.reason_codes == (code,)
+
+
+def keys(*entries: tuple[str, Ed25519Signer, KeyRole]) -> str:
+    return "version: 1\nkeys:\n" + "".join(policy_key_yaml(key.public_pem, name, role) for name, key, role in entries)
+
+
+MINE, SECOND, STRANGER = fresh_signer(), fresh_signer(), fresh_signer()
+TESTER_1 = ("tester-1", MINE, KeyRole.TESTER)
+DPO = ("dpo", SECOND, KeyRole.PRIVACY_OFFICER)
+ENDED = "    not_after: 2020-01-01T00:00:00Z\n"
+INIT = "mlflow-privacy-gate init"
+SITUATIONS: dict[str, tuple[str, Ed25519Signer | None, str]] = {
+    "no keys at all": ("version: 1\n", MINE, INIT),
+    "officers only": (keys(DPO), MINE, "list the public key of a tester"),
+    "an unknown key": (keys(TESTER_1, DPO), STRANGER, "a tester key of the policy (tester-1), or list the public half"),
+    "another role": (keys(TESTER_1, DPO), SECOND, "a tester key of the policy (tester-1); a key has one role"),
+    "an expired key": (
+        keys(("old", SECOND, KeyRole.TESTER)) + ENDED + keys(TESTER_1).partition("keys:\n")[2],
+        SECOND,
+        "signed anew with a tester key of the policy (tester-1)",
+    ),
+    "only expired keys": (keys(("old", SECOND, KeyRole.TESTER)) + ENDED, SECOND, "none there is trusted any more"),
+    "no signature": (keys(TESTER_1), None, "signed with a tester key of the policy (tester-1)"),
+}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_what_would_help_fits_why_the_signature_is_not_believed(situation: str) -> None:
+    text, signer, said = SITUATIONS[situation]
+    decision = ruled(attestation(evidence(), signer), policy=parse_policy(text))
+    remedies = " ".join(finding.remedy for finding in decision.blocking)
+    assert said in remedies
+    assert (INIT in remedies) is (situation == "no keys at all")
+
+
+def test_a_broken_signature_is_signed_anew() -> None:
+    content = json.loads(base64.b64decode(PASSING))
+    raw = bytearray(base64.b64decode(content["signatures"][0]["sig"]))
+    raw[5] ^= 1
+    content["signatures"][0]["sig"] = base64.b64encode(raw).decode()
+    (finding,) = ruled(json.dumps(content).encode()).blocking
+    assert (finding.code, "have it signed anew" in finding.remedy) == (ReasonCode.PG002, True)
 
 
 def test_unsigned_evidence_counts_only_under_its_unsafe_word() -> None:
