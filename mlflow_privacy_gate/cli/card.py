@@ -27,14 +27,17 @@ def command() -> None:
     """Show, write or lint a model card."""
 
 
-@command.command("show")
+@command.command(
+    "show", short_help="Print a card as it is found.", epilog="Example: mlflow-privacy-gate card show models:/credit/7"
+)
 @click.argument("model_uri", metavar="MODEL")
 @policy_option
 @server_options
 def show(model_uri: str, policy: Path | None, tracking_uri: str | None, registry_uri: str | None) -> None:
     """Print MODEL's card as it is found; where there is none, the one that `card write` would write.
 
-    Where it was found, and that the model is untested, is said on stderr.
+    Where it was found, and that the model is untested, is said on stderr. Exit codes: 0 printed, 2 usage or policy, 3 a card that cannot
+    be added to, 4 could not look.
     """
     from mlflow_privacy_gate.checks.found_card import find_card
     from mlflow_privacy_gate.checks.recorded import NEVER_TESTED, recorded_card, recorded_envelope
@@ -57,7 +60,11 @@ def show(model_uri: str, policy: Path | None, tracking_uri: str | None, registry
     click.echo(card.text, nl=False)
 
 
-@command.command("write")
+@command.command(
+    "write",
+    short_help="Write a card again from the recorded evidence.",
+    epilog="Example: mlflow-privacy-gate card write models:/credit/7",
+)
 @click.argument("model_uri", metavar="MODEL")
 @click.option(
     "--card",
@@ -110,12 +117,17 @@ def write(
         click.echo(f"{finding.code} {finding.title} ({finding.effect}). Next: {finding.remedy}.")
 
 
-@command.command("lint")
+@command.command(
+    "lint", short_help="Report every mistake in a card.", epilog="Example: mlflow-privacy-gate card lint README.md"
+)
 @click.argument("source", metavar="FILE|MODEL")
 @server_options
 @output_option()
 def lint(source: str, tracking_uri: str | None, registry_uri: str | None, output: str) -> None:
-    """Report every mistake in a card with its line: claims, markers, words never said of a model. Exit 1 when there is one."""
+    """Report every mistake in a card with its line: claims, markers, words never said of a model.
+
+    Exit codes: 0 no mistakes, 1 mistakes, 2 usage, 4 could not look.
+    """
     from mlflow_privacy_gate.cards.lint import lint as mistakes_in
 
     problems = mistakes_in(_card_of(source, tracking_uri, registry_uri))

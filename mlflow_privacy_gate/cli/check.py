@@ -10,7 +10,7 @@ import click
 from mlflow_privacy_gate.cli.options import isolation_option, key_option, output_option, policy_option, server_options
 
 
-@click.command("check")
+@click.command("check", epilog="Example: mlflow-privacy-gate check models:/credit/7")
 @click.argument("model_uri", metavar="MODEL")
 @click.option(
     "--members", metavar="SOURCE", help="Rows the model was trained on (path or URI), instead of the logged ones."
@@ -67,11 +67,12 @@ def command(
 
     Exit codes: 0 pass, 1 fail, 2 usage or policy, 3 could not judge, 4 could not look.
     """
-    from mlflow_privacy_gate import check
-    from mlflow_privacy_gate.cli.check_formats import FORMATS
     from mlflow_privacy_gate.cli.progress import shown_progress
 
     with shown_progress() as progress:
+        from mlflow_privacy_gate import check  # takes seconds to import
+        from mlflow_privacy_gate.cli.check_formats import FORMATS
+
         result = check(
             model_uri,
             policy=policy,

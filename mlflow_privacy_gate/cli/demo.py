@@ -74,6 +74,7 @@ class Attempt:
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("privacy-gate-demo"),
     show_default=True,
+    metavar="FOLDER",
     help="Where everything goes; nothing is left outside it.",
 )
 def command(folder: Path) -> None:

@@ -22,9 +22,10 @@ KEY_FILE = "privacy-gate.key"
     "folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     default=Path(),
+    metavar="FOLDER",
     help="Where the two files go (default: here).",
 )
-@click.option("--key-id", default="tester", show_default=True, help="What the policy calls the key.")
+@click.option("--key-id", default="tester", metavar="NAME", show_default=True, help="What the policy calls the key.")
 def command(folder: Path, key_id: str) -> None:
     """Write privacy-gate.yaml and privacy-gate.key.
 

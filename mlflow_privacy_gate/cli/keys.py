@@ -24,12 +24,18 @@ def command(ctx: click.Context, policy: Path | None, output: str) -> None:
         _list(policy, output)
 
 
-@command.command("generate")
+@command.command(
+    "generate",
+    short_help="Make a signing key.",
+    epilog="Example: mlflow-privacy-gate keys generate --role privacy-officer --id dana",
+)
 @click.option(
     "--role", type=click.Choice([str(role) for role in KeyRole]), required=True, help="What the key is to sign."
 )
-@click.option("--id", "name", help="What the policy is to call it (default: the role).")
-@click.option("--file", type=click.Path(path_type=Path), help="Where the key goes (default: ROLE.key here).")
+@click.option("--id", "name", metavar="NAME", help="What the policy is to call it (default: the role).")
+@click.option(
+    "--file", type=click.Path(path_type=Path), metavar="FILE", help="Where the key goes (default: ROLE.key here)."
+)
 def generate(role: str, name: str | None, file: Path | None) -> None:
     """Make an Ed25519 signing key and print the lines that make the policy trust it.
 
@@ -49,7 +55,9 @@ def generate(role: str, name: str | None, file: Path | None) -> None:
     click.echo(policy_key_yaml(signer.public_pem, name or role, KeyRole(role)), nl=False)
 
 
-@command.command("id")
+@command.command(
+    "id", short_help="Print the id of a key.", epilog="Example: mlflow-privacy-gate keys id privacy-gate.key"
+)
 @click.argument("file", type=click.Path(path_type=Path))
 def show_id(file: Path) -> None:
     """Print the id by which envelopes name the key in FILE (a public key, or a signing key)."""

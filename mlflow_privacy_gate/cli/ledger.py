@@ -25,7 +25,8 @@ def _place_options(command: Command) -> Command:
         click.option(
             "--registry-uri",
             metavar="URI",
-            help="The registry's database (default: MLFLOW_REGISTRY_URI, else MLFLOW_TRACKING_URI); a server's address will not do.",
+            help="The registry's database, as it stands behind `privacy-gate:` at the server (default: MLFLOW_REGISTRY_URI, else "
+            "MLFLOW_TRACKING_URI); a server's address will not do.",
         ),
         policy_option,
     ):
@@ -38,7 +39,11 @@ def command() -> None:
     """Read the ledger of attestations, officers' statements and decisions, where its database or file can be reached."""
 
 
-@command.command("show")
+@command.command(
+    "show",
+    short_help="List what the ledger holds, oldest first.",
+    epilog="Example: mlflow-privacy-gate ledger show credit --registry-uri postgresql://reader@database/mlflow",
+)
 @click.argument("name", required=False, metavar="[MODEL_NAME]")
 @click.option("--last", type=click.IntRange(min=1), metavar="N", help="Only the last N rows.")
 @_place_options
@@ -67,7 +72,11 @@ def show(
             click.echo(_line(row))
 
 
-@command.command("verify")
+@command.command(
+    "verify",
+    short_help="Find the first row that was changed, is missing or moved.",
+    epilog="Example: mlflow-privacy-gate ledger verify --registry-uri sqlite:///mlflow.db",
+)
 @_place_options
 @output_option()
 def verify(policy: Path | None, registry_uri: str | None, file: Path | None, output: str) -> None:
@@ -116,7 +125,8 @@ def _ledger(policy: Path | None, registry_uri: str | None, file: Path | None) ->
     if found is None:
         where = said_without_credentials(named) if named else "no registry is named"
         raise CouldNotLook(
-            f"no ledger can be reached from here ({where}): give --registry-uri with the database's own URI, or --file",
+            f"no ledger can be reached from here ({where}): give --registry-uri with the database's "
+            "own URI, which stands behind `privacy-gate:` at the server (for example postgresql://reader@database/mlflow), or --file",
             code=ReasonCode.PG902,
         )
     return found

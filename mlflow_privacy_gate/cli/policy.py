@@ -20,7 +20,7 @@ def command(context: click.Context, policy: Path | None) -> None:
     context.obj = policy
 
 
-@command.command("lint")
+@command.command("lint", short_help="Report every mistake in a policy.")
 @click.argument("file", type=click.Path(path_type=Path), required=False)
 @policy_option
 @click.pass_obj
@@ -47,7 +47,7 @@ def _one(*named: Path | None) -> Path | None:
     return next(iter(found), None)
 
 
-@command.command("show")
+@command.command("show", short_help="Print the policy in force.")
 @policy_option
 @output_option()
 @click.pass_obj

@@ -16,7 +16,7 @@ _AS_STORED = (
 )
 
 
-@click.command("report")
+@click.command("report", epilog="Example: mlflow-privacy-gate report models:/credit/7 --out report.html")
 @click.argument("model_uri", metavar="MODEL")
 @click.option(
     "--format", "form", type=click.Choice(["html", "markdown"]), default="html", show_default=True, help="Its form."

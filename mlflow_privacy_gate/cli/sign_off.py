@@ -16,7 +16,10 @@ from mlflow_privacy_gate.cli.options import (
 from mlflow_privacy_gate.errors import UsageError
 
 
-@click.command("sign-off")
+@click.command(
+    "sign-off",
+    epilog="Example: mlflow-privacy-gate sign-off models:/credit/8 --alias champion --signed-by Dana --key dana.key",
+)
 @click.argument("model_uri", metavar="MODEL")
 @scope_options
 @click.option("--signed-by", required=True, metavar="NAME", help="The privacy officer's name.")

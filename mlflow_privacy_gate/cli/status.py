@@ -24,7 +24,7 @@ _UNBOUNDED = 400  # columns, where nobody says how many there are
 _ROOMY = 100  # columns from which on there is room for two blanks between two cells
 
 
-@click.command("status")
+@click.command("status", epilog="Example: mlflow-privacy-gate status credit --rehash")
 @click.argument("name", required=False, metavar="[MODEL_NAME]")
 @click.option(
     "--rehash", is_flag=True, help="Hash every version's stored bytes; finds artifacts changed after a promotion."
@@ -44,14 +44,21 @@ def command(
 
     Nothing is changed. Exit codes: 0, or 1 when something that is in production now would be refused.
     """
-    from mlflow_privacy_gate.gate.examining import standings
-    from mlflow_privacy_gate.policy import find_policy
-    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+    from mlflow_privacy_gate.cli.progress import shown_progress
 
     now = datetime.now(timezone.utc)
-    registry = MlflowRegistry(tracking_uri, registry_uri)
-    in_force = find_policy(policy, os.environ, Path.cwd())
-    found = list(standings(registry, in_force, name=name, rehash=rehash, now=now))
+    with shown_progress() as progress:
+        from mlflow_privacy_gate.gate.examining import standings
+        from mlflow_privacy_gate.policy import find_policy
+        from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+
+        registry = MlflowRegistry(tracking_uri, registry_uri)
+        in_force = find_policy(policy, os.environ, Path.cwd())
+        progress(f"asking {registry.describe()}")
+        found: list[Standing] = []
+        for standing in standings(registry, in_force, name=name, rehash=rehash, now=now):
+            found.append(standing)
+            progress(f"{len(found)} versions {'hashed and ' if rehash else ''}judged")
     if output == "json":
         click.echo(json.dumps([_fields(standing, now) for standing in found], indent=2))
     elif not found:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.policy import Policy
 
 
-@click.command("verify")
+@click.command("verify", epilog="Example: mlflow-privacy-gate verify models:/credit@champion --alias champion")
 @click.argument("model_uri", metavar="MODEL")
 @target_options
 @click.option(
@@ -44,17 +44,23 @@ def command(
     Without --stage or --alias the policy's first guarded stage is meant. Exit codes: 0 allowed, 1 refused, 2 usage or policy, 4 could
     not look.
     """
-    from mlflow_privacy_gate.gate.examining import examine
-    from mlflow_privacy_gate.policy import find_policy
-    from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+    from mlflow_privacy_gate.cli.progress import shown_progress
 
-    in_force = find_policy(policy, os.environ, Path.cwd())
-    registry = MlflowRegistry(tracking_uri, registry_uri)
-    route, value = promotion_named(stage, alias, in_force)
-    model = registry.resolve(model_uri)
-    if not model.versioned:
-        raise UsageError(f"{model_uri}: not a registered version, so it cannot be promoted; register it first")
-    decision = examine(registry, model, in_force, route=route, value=value, now=parse_moment(moment))
+    now = parse_moment(moment)
+    with shown_progress() as progress:
+        from mlflow_privacy_gate.gate.examining import examine
+        from mlflow_privacy_gate.policy import find_policy
+        from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
+
+        in_force = find_policy(policy, os.environ, Path.cwd())
+        registry = MlflowRegistry(tracking_uri, registry_uri)
+        route, value = promotion_named(stage, alias, in_force)
+        progress(f"asking {registry.describe()}")
+        model = registry.resolve(model_uri)
+        if not model.versioned:
+            raise UsageError(f"{model_uri}: not a registered version, so it cannot be promoted; register it first")
+        progress("hashing the stored model")
+        decision = examine(registry, model, in_force, route=route, value=value, now=now)
     click.echo(json.dumps(decision_fields(decision), indent=2) if output == "json" else decision_text(decision))
     sys.exit(exit_code(decision))
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.removal_verification import VerifiedRemoval
 
 
-@click.command("verify-removal")
+@click.command(
+    "verify-removal", epilog="Example: mlflow-privacy-gate verify-removal models:/credit/8 removal.dsse.json"
+)
 @click.argument("model_uri", metavar="MODEL")
 @click.argument("statement", type=click.Path(path_type=Path, dir_okay=False), metavar="STATEMENT")
 @click.option("--query", metavar="SOURCE", help="Also hold these rows against those that were audited (path or URI).")

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.vocabulary import ReasonCode
 
 
-@click.command("waive")
+@click.command(
+    "waive",
+    epilog="Example: mlflow-privacy-gate waive models:/credit/7 --alias champion --finding PG201 --reason rollback --reference RISK-812 "
+    "--controls internal --requested-by Sam --approved-by Dana --until 2026-12-20 --key dana.key",
+)
 @click.argument("model_uri", metavar="MODEL")
 @scope_options
 @click.option(

@@ -3,10 +3,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shlex
 import subprocess
 import sys
 import warnings
 from pathlib import Path
+from unittest import mock
 
 import click
 import pytest
@@ -46,6 +48,44 @@ def test_every_command_explains_itself(command: tuple[str, ...]) -> None:
         assert ran.exit_code == 0
         assert ran.stdout.startswith("Usage: mlflow-privacy-gate")
         assert ran.stderr == ""
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_help_cuts_nothing_short_at_80_columns(command: tuple[str, ...]) -> None:
+    with mock.patch.dict(os.environ, {"COLUMNS": "80"}):
+        shown = run(*command, "--help").stdout
+    assert [line for line in shown.splitlines()[1:] if "..." in line] == []
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_help_is_of_one_kind(command: tuple[str, ...]) -> None:
+    found: click.Command = program
+    for name in command:
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), name) or pytest.fail(name)
+    options = [option for option in found.params if isinstance(option, click.Option)]
+    named = [option.opts[0] for option in options]
+    assert [option.opts for option in options if not (option.help or "").endswith((".", ")"))] == []
+    assert [option.opts for option in options if isinstance(option.type, click.Path) and not option.metavar] == []
+    shared = [name for name in ("--key", "--policy", "--tracking-uri", "--registry-uri", "--output") if name in named]
+    assert named[len(named) - len(shared) :] == shared or command[:1] == ("ledger",)  # what is shared comes last
+    if "--tracking-uri" in named:
+        assert "Exit codes: 0" in " ".join((found.help or "").split())
+        assert found.epilog
+
+
+@pytest.mark.parametrize("command", every_command(), ids=" ".join)
+def test_the_example_in_a_commands_help_is_one_it_understands(command: tuple[str, ...]) -> None:
+    found: click.Command = program
+    for name in command:
+        assert isinstance(found, click.Group)
+        found = found.get_command(click.Context(found), name) or pytest.fail(name)
+    if found.epilog:
+        words = shlex.split(found.epilog.removeprefix("Example: "))
+        assert words[: 1 + len(command)] == ["mlflow-privacy-gate", *command]
+        with found.make_context(" ".join(command), words[1 + len(command) :]):
+            pass
 
 
 def test_help_lists_every_command_with_a_line_of_its_own() -> None:
