@@ -96,7 +96,10 @@ def nothing_was_written(model: Registered) -> bool:
     artifacts = {item.path for item in client.list_artifacts(model.run_id, "privacy_gate")}
     artifacts |= {item.path for item in client.list_artifacts(model.run_id)}
     metrics = client.get_run(model.run_id).data.metrics
-    ours = {"README.md", "privacy_gate/report.html", "privacy_gate/report.md", "privacy_gate/attestation.dsse.json"}
+    ours = {
+        "README.md",
+        *(f"privacy_gate/{name}" for name in ("report.html", "report.md", "curves.json", "attestation.dsse.json")),
+    }
     tags = {name for name in model.tags if name.startswith("privacy_gate.")}
     assert not tags & {VERDICT_TAG, ATTESTATION_TAG}
     return not (tags or artifacts & ours or any(name.startswith("privacy_gate/") for name in metrics))

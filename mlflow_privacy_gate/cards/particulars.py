@@ -84,7 +84,8 @@ class Particulars:
     ``signer`` is the id of the key that signed; None means unsigned. ``tests_so_far`` counts tests of these bytes, this one included.
     ``author`` holds the author's own words, ``evaluator`` whom the person who ran the check named as such. ``parameters`` is the count of
     learned parameters. ``accuracy_members`` and ``accuracy_non_members`` are the model's own accuracy on each side, fractions in [0, 1].
-    ``from_record``: the view is made again from recorded evidence, which holds neither those three nor any curve.
+    ``from_record``: the view is made again from recorded evidence, which holds none of those three; ``curves`` are those that
+    were stored beside it, if any.
     """
 
     signer: str | None = None

@@ -23,6 +23,7 @@ from mlflow_privacy_gate.checks.papers import draw_papers, given_card, recorded_
 from mlflow_privacy_gate.checks.publishing import publication
 from mlflow_privacy_gate.checks.records import check_path, row_records, write_records
 from mlflow_privacy_gate.checks.result import CheckResult
+from mlflow_privacy_gate.checks.stored_curves import curves_json
 from mlflow_privacy_gate.errors import CouldNotJudge
 from mlflow_privacy_gate.evidence.envelope import open_envelope, sign
 from mlflow_privacy_gate.evidence.facts import Evidence, PolicyReference, ToolFacts
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.subject import ResolvedModel
     from mlflow_privacy_gate.models._interface import LoadedModel
     from mlflow_privacy_gate.policy import Policy
-    from mlflow_privacy_gate.registry._interface import Registry
+    from mlflow_privacy_gate.registry._interface import Publication, Registry
     from mlflow_privacy_gate.splits._interface import SplitSource
 
 TOOL = "mlflow-privacy-gate"
@@ -113,9 +114,7 @@ def run_check(model_uri: str, policy: Policy, tools: Tools, wishes: Wishes = Wis
     if not wishes.dry_run:
         tools.progress("recording the result")
         tools.registry.withdraw(model)
-        tools.registry.publish(
-            model, publication(evidence, verdict, outcome.envelope, papers, report_uri=view.particulars.report_uri)
-        )
+        tools.registry.publish(model, outcome.publication(papers, view.particulars))
     return result
 
 
@@ -141,6 +140,13 @@ class _Outcome:
             tests_so_far=None if known is None else known.count + 1,
         )
         return card_view(self.evidence, self.verdict, _with_measured(particulars, measured, wishes))
+
+    def publication(self, papers: Papers, particulars: Particulars) -> Publication:
+        """Lay out what is recorded."""
+        curves = curves_json(particulars.curves, attestation_sha256=open_envelope(self.envelope).sha256)
+        return publication(
+            self.evidence, self.verdict, self.envelope, papers, curves=curves, report_uri=particulars.report_uri
+        )
 
     def result(
         self, measured: Measurement, papers: Papers, *, given: str | None, tools: Tools, wishes: Wishes

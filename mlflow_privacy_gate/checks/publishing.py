@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from mlflow_privacy_gate.cards import numbers
 from mlflow_privacy_gate.checks.papers import REPORT_HTML, REPORT_MARKDOWN
+from mlflow_privacy_gate.checks.stored_curves import CURVES_ARTIFACT
 from mlflow_privacy_gate.registry._interface import Publication
 from mlflow_privacy_gate.vocabulary import (
     ATTESTATION_ARTIFACT,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def publication(
-    evidence: Evidence, verdict: Verdict, envelope: bytes, papers: Papers, *, report_uri: str | None
+    evidence: Evidence, verdict: Verdict, envelope: bytes, papers: Papers, *, curves: bytes, report_uri: str | None
 ) -> Publication:
     """Lay out everything one check writes; the attestation is the last tag but the verdict."""
     return Publication(
@@ -32,6 +33,7 @@ def publication(
             papers.card_path: papers.card.encode("utf-8"),
             REPORT_HTML: papers.report_html.encode("utf-8"),
             REPORT_MARKDOWN: papers.report_markdown.encode("utf-8"),
+            CURVES_ARTIFACT: curves,
             ATTESTATION_ARTIFACT: envelope,
         },
         metrics=_metrics(evidence, verdict),

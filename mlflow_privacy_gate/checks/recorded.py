@@ -11,6 +11,7 @@ from mlflow_privacy_gate.cards.rows import FieldRow, FindingRow
 from mlflow_privacy_gate.cards.untested import UNTESTED, UntestedView, untested_view
 from mlflow_privacy_gate.cards.view import CardView, card_view
 from mlflow_privacy_gate.checks.papers import recorded_particulars, templates_of
+from mlflow_privacy_gate.checks.stored_curves import stored_curves
 from mlflow_privacy_gate.errors import EvidenceRejected, PrivacyGateError
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.evidence.officer_statements import attached, exemptions_in_force
@@ -133,7 +134,13 @@ def recorded_view(
         envelope_sha256=test.verified.envelope_sha256,
         tests_so_far=None if known is None else known.count_with(test.verified.envelope_sha256),
     )
-    counting = replace(particulars, from_record=True, waivers=statements.waivers, sign_offs=statements.sign_offs)
+    counting = replace(
+        particulars,
+        from_record=True,
+        waivers=statements.waivers,
+        sign_offs=statements.sign_offs,
+        curves=stored_curves(registry, model, attestation_sha256=test.verified.envelope_sha256),
+    )
     return card_view(evidence, test.verdict, counting)
 
 

@@ -24,7 +24,9 @@ PAPERS = Papers(
 def published(evidence: Evidence) -> Publication:
     envelope = sign(statement_bytes(evidence), fresh_signer())
     verdict = judge(built_in_policy(), evidence, now=datetime.now(timezone.utc))
-    return publication(evidence, verdict, envelope, PAPERS, report_uri="runs:/abc/privacy_gate/report.html")
+    return publication(
+        evidence, verdict, envelope, PAPERS, curves=b"{}", report_uri="runs:/abc/privacy_gate/report.html"
+    )
 
 
 def aucs(value: float) -> dict[str, float]:

@@ -18,6 +18,9 @@ from mlflow_home import MlflowHome
 from officer_builder import policy_text, sign_off, signed, waiver
 from registry_seed import SeededVersion, seed_version
 
+from mlflow_privacy_gate.cards.curves import RocCurve, ScoreHistogram
+from mlflow_privacy_gate.cards.particulars import AttackCurves
+from mlflow_privacy_gate.checks.stored_curves import CURVES_ARTIFACT, curves_json
 from mlflow_privacy_gate.cli.program import program
 from mlflow_privacy_gate.errors import PrivacyGateError
 from mlflow_privacy_gate.evidence.envelope import open_envelope
@@ -256,6 +259,15 @@ def test_show_prints_the_card_found_byte_for_byte_and_says_where(run: Run, seede
     assert f"{uri(seeded)}: UNTESTED." in result.stderr
 
 
+def test_a_card_is_looked_for_in_the_run_before_the_description(run: Run, seeded: SeededVersion) -> None:
+    MlflowClient().update_model_version(seeded.name, seeded.version, "# In the description\n")
+    assert run("card", "show", uri(seeded)).stdout == "# In the description\n"
+    log_card(seeded, "# In model_card.md\n", "model_card.md")
+    assert run("card", "show", uri(seeded)).stdout == "# In model_card.md\n"
+    log_card(seeded, "# In README.md\n", "README.md")
+    assert run("card", "show", uri(seeded)).stdout == "# In README.md\n"
+
+
 def test_show_without_a_card_prints_the_one_that_write_would_write(
     run: Run, seeded: SeededVersion, signer: Ed25519Signer, policy: Path
 ) -> None:
@@ -313,6 +325,51 @@ def test_the_stored_report_is_given_as_long_as_it_holds(
     assert "FAIL" in anew.stdout
     attest(seeded, signer, policy)
     assert "the stored report is of another test" in run("report", uri(seeded)).stderr
+
+
+CURVES = (
+    AttackCurves(
+        "confidence",
+        RocCurve((0.0, 0.5, 1.0), (0.1, 0.7, 1.0), 0.01),
+        ScoreHistogram((0.0, 0.5, 1.0), (40, 60), (60, None), 100, 100),
+    ),
+)
+
+
+@pytest.mark.parametrize("edit", ["# a comment", "margin: {default: 0.505}"], ids=["comment", "other verdict"])
+def test_a_report_made_again_under_an_edited_policy_keeps_the_plots_of_its_test(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, policy: Path, tmp_path: Path, edit: str
+) -> None:
+    sha256 = attest(seeded, signer, policy)
+    log_card(seeded, curves_json(CURVES, attestation_sha256=sha256).decode(), CURVES_ARTIFACT)
+    edited = write_policy(tmp_path / "edited.yaml", signer, edit)
+    anew = run("report", uri(seeded), "--policy", str(edited)).stdout
+    assert "Both axes are logarithmic" in anew
+    assert "are left out" not in anew
+    assert ("FAIL" in anew) is ("margin" in edit)
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda text: text.replace('"attestation_sha256": "', '"attestation_sha256": "0'),
+        lambda text: text.replace("0.7", "7"),
+        lambda text: text.replace("0.7", "NaN"),
+        lambda text: text.replace('[0.0, 0.5, 1.0], "members', '[0.0, 1.0], "members'),
+        lambda text: text.replace('"curves"', '"curve"'),
+        lambda text: text[:-9],
+    ],
+    ids=["of another test", "no rate", "no number", "too few edges", "another key", "cut off"],
+)
+def test_stored_curves_that_are_not_this_tests_or_cannot_be_drawn_are_left_out(
+    run: Run, seeded: SeededVersion, signer: Ed25519Signer, policy: Path, spoilt: Callable[[str], str]
+) -> None:
+    whole = curves_json(CURVES, attestation_sha256=attest(seeded, signer, policy)).decode()
+    assert spoilt(whole) != whole
+    log_card(seeded, spoilt(whole), CURVES_ARTIFACT)
+    result = run("report", uri(seeded))
+    assert result.exit_code == 0, result.output
+    assert "are left out" in result.stdout
 
 
 @pytest.fixture
