@@ -172,7 +172,7 @@ def failing_view() -> CardView:
 def dark_corners() -> dict[str, CardView]:
     """Views that are hard to lay out, by name: much text, many rows, many lines in one plot, next to nothing."""
     long = "A" * 120 + " <b>|`x`[y](javascript:1) " + "a_name_without_a_break_" * 12
-    claim = CardClaims(True, differential_privacy=DifferentialPrivacyClaim(3.0, 1e-5, "person", "rdp"))
+    claim = CardClaims(True, differential_privacy=DifferentialPrivacyClaim(1234.56789, 1e-5, "person", "rdp"))
     groups = tuple(
         SubgroupFacts(
             f"column_{n // 12}_with_a_long_name",

@@ -23,6 +23,7 @@ _SHADES = (INK, "#3d3d3d", "#5c5c5c", INK, "#3d3d3d", "#5c5c5c")
 _CHANCE_DASH = "1 4"
 _CEILING_SHADE, _CEILING_WIDTH = "#b5b5b5", 5.0  # a broad pale band: no dash of a curve looks like it
 _CEILING_POINTS = 120
+_COLUMN_LETTERS = 20  # what a column of the legend has room for
 
 
 def roc_plot(curves: Sequence[AttackCurves], *, claim: DifferentialPrivacyClaim | None = None) -> Markup | None:
@@ -59,7 +60,7 @@ def roc_plot(curves: Sequence[AttackCurves], *, claim: DifferentialPrivacyClaim 
         + ", ".join(attack for attack, _ in drawn)
         + ". A curve above the dotted chance line does better than guessing. The numbers stand in the table of true positive rates."
         + above,
-        (_WIDTH, 438),
+        (_WIDTH, int(frame.bottom) + 68 + 18 * math.ceil(len(names) / 3)),
         elements,
     )
 
@@ -108,11 +109,14 @@ class _Key:
 
 
 def _line_legend(entries: Sequence[_Key], y: float) -> list[Markup]:
-    elements, column = [], (_WIDTH - 84) / 3
-    for position, key in enumerate(entries):
-        left, top = 64 + (position % 3) * column, y + (position // 3) * 18
+    """Lay keys out in three columns; one with much to say begins a row of its own, so that its words have room."""
+    elements, column, place = [], (_WIDTH - 84) / 3, 0
+    for key in entries:
+        place = math.ceil(place / 3) * 3 if len(key.words) > _COLUMN_LETTERS else place
+        left, top = 64 + (place % 3) * column, y + (place // 3) * 18
         elements += [line((left, top - 4), (left + 36, top - 4), colour=key.shade, width=key.width, dash=key.dash)]
         elements += [text((left + 44, top), key.words)]
+        place += 1
     return elements
 
 
