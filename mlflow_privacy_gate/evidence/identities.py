@@ -125,7 +125,8 @@ def _verifier(trusted: TrustedIdentity) -> Any:
         from sigstore.verify import Verifier
     except ImportError as exc:
         raise _unknowable(
-            f"{trusted.id} is a Sigstore identity, and sigstore is not installed here: {INSTALL}"
+            f"{trusted.id} is a Sigstore identity, and sigstore is not installed here",
+            f"install it where this is decided: `{INSTALL}`",
         ) from exc
     try:
         if trusted.trust_root is None:
@@ -136,8 +137,11 @@ def _verifier(trusted: TrustedIdentity) -> Any:
             f"its trust root {trusted.trust_root.name}" if trusted.trust_root else "the trust root that sigstore keeps"
         )
         reason = exc.strerror if isinstance(exc, OSError) else type(exc).__name__
-        raise _unknowable(f"{trusted.id} cannot be verified here: {where} cannot be used: {reason}") from exc
+        raise _unknowable(
+            f"{trusted.id} cannot be verified here: {where} cannot be used: {reason}",
+            "put the trusted_root.json of the Sigstore instance where the policy's `trust_root` says",
+        ) from exc
 
 
-def _unknowable(message: str) -> EvidenceRejected:
-    return EvidenceRejected(message, code=ReasonCode.PG003)
+def _unknowable(message: str, remedy: str) -> EvidenceRejected:
+    return EvidenceRejected(message, code=ReasonCode.PG003, remedy=remedy)

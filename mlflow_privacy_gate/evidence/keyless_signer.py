@@ -70,7 +70,7 @@ class KeylessSigner:
         try:
             fault = self._identity.fault(signature, message)
         except EvidenceRejected as exc:
-            raise UsageError(f"{SCHEME} what was signed cannot be verified here: {exc.message}") from exc
+            raise UsageError(f"{SCHEME} what was signed cannot be believed: {exc.message}; {exc.remedy}") from exc
         if fault is not None:
             raise UsageError(f"{SCHEME} what was signed is not {self._identity.id}'s, as the policy names it: {fault}")
 

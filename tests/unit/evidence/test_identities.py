@@ -251,6 +251,7 @@ def test_a_trust_root_that_cannot_be_used_refuses_and_is_named_without_its_folde
     rejected = refusal(envelope, TrustedIdentity(**{**vars(pipeline), "trust_root": root}))
     assert rejected.code is ReasonCode.PG003
     assert "its trust root root.json cannot be used" in rejected.message
+    assert "trusted_root.json" in str(rejected.remedy)
     assert str(tmp_path) not in rejected.message
 
 
