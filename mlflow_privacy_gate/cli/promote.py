@@ -43,8 +43,9 @@ def command(
 ) -> None:
     """Check MODEL and, when it passes, move it to --stage or point --alias at it (default: the first guarded stage).
 
-    The decision is made here first, so that nobody waits in a request for a large model, and again by the guarded registry. A
-    version that only waivers let through shows WAIVED here and in its verdict tag, never pass. Exit codes: 0 promoted, 1 failed or refused, 2 usage or policy, 3 could not judge, 4 could not look.
+    The decision is made here first, so that nobody waits in a request for a large model, and again by the guarded registry. A version
+    that only waivers let through shows WAIVED here and in its verdict tag, never pass. Exit codes: 0 promoted, 1 failed or refused, 2
+    usage or policy, 3 could not judge, 4 could not look.
     """
     from mlflow_privacy_gate import check
     from mlflow_privacy_gate.cli.check_formats import result_fields, text
@@ -54,7 +55,7 @@ def command(
     from mlflow_privacy_gate.gate.examining import examine
     from mlflow_privacy_gate.policy import find_policy
     from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
-    from mlflow_privacy_gate.vocabulary import VERDICT_TAG, Outcome
+    from mlflow_privacy_gate.vocabulary import VERDICT_TAG
 
     in_force = find_policy(policy, os.environ, Path.cwd())
     registry = MlflowRegistry(tracking_uri, registry_uri)
@@ -79,8 +80,7 @@ def command(
     model = registry.resolve(f"models:/{model.name}/{model.version}" if model.versioned else model_uri)
     decision = examine(registry, model, in_force, route=route, value=value, now=parse_moment(None))
     said["decision"] = decision_fields(decision)
-    waived = decision.outcome is Outcome.WAIVED
-    if waived or not decision.allowed:
+    if decision.waived or not decision.allowed:
         _say(output, decision_text(decision))
     if not decision.allowed:
         _finish(output, said, exit_code(decision))
@@ -88,10 +88,13 @@ def command(
         registry.set_alias(model, value)
     else:
         registry.set_stage(model, value)
-    if waived:
+    if decision.waived:
         registry.annotate(model, artifacts={}, tags={VERDICT_TAG: str(decision.outcome)})
     said["promoted"] = True
-    _say(output, f"Promoted{' (WAIVED)' if waived else ''}: {model.name} version {model.version} to {route} {value}.")
+    _say(
+        output,
+        f"Promoted{' (WAIVED)' if decision.waived else ''}: {model.name} version {model.version} to {route} {value}.",
+    )
     _finish(output, said, 0)
 
 

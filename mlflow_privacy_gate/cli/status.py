@@ -109,7 +109,7 @@ def _row(standing: Standing, now: datetime, gap: str) -> tuple[str, ...]:
         str(model.name),
         str(model.version),
         f",{gap}".join(standing.promoted_as),
-        _verdict(standing),
+        "WAIVED" if standing.decision.waived else _verdict(standing),
         "" if verdict is None or auc is None else numbers.plain(auc, limit=verdict.margin),
         "" if verdict is None else numbers.exact(verdict.margin),
         f"{until}{gap}(soon)" if standing.expires_soon(now) else until,

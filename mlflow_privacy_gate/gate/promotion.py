@@ -84,6 +84,11 @@ class Decision:
         return Outcome.WAIVED if self.waivers and not self.blocking else self.verdict.outcome
 
     @property
+    def waived(self) -> bool:
+        """Whether only waivers let this promotion through."""
+        return self.outcome is Outcome.WAIVED
+
+    @property
     def counts_until(self) -> datetime | None:
         """Until when what was decided can hold: the end of the evidence, or of the first waiver to end; None where nothing was judged."""
         if self.verdict is None:

@@ -215,6 +215,39 @@ def test_a_waiver_that_names_the_earlier_fail_holds_for_every_later_test_and_say
     assert f"envelope {earlier[:16]}" in shown.stdout
 
 
+def test_a_waived_promotion_says_waived_wherever_it_shows(
+    client: MlflowClient, desk: OfficersDesk, server: LiveServer
+) -> None:
+    seeded = failed(client, "shown-waived")
+    assert desk.waive(seeded, "--alias", "champion").exit_code == 0
+    client.set_model_version_tag(seeded.name, seeded.version, VERDICT_TAG, "pass")
+    uri = f"models:/{seeded.name}/{seeded.version}"
+    reach = ("--tracking-uri", server.url, "--registry-uri", server.url, "--policy", str(server.policy))
+
+    def said(*command: str) -> str:
+        done = CliRunner().invoke(program, [*command, *reach])
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    promoted = said("promote", uri, "--recorded", "--alias", "champion")
+    assert "WAIVED, not passed" in promoted
+    assert "Promoted (WAIVED)" in promoted
+    assert client.get_model_version(seeded.name, seeded.version).tags[VERDICT_TAG] == "waived"
+    fields = json.loads(said("promote", uri, "--recorded", "--alias", "champion", "--output", "json"))
+    assert (fields["promoted"], fields["decision"]["verdict"], fields["check"]) == (True, "waived", None)
+    assert "WAIVED, not passed" in said("verify", uri, "--alias", "champion")
+    assert json.loads(said("verify", uri, "--alias", "champion", "--output", "json"))["verdict"] == "waived"
+    assert "WAIVED" in said("status", seeded.name)
+    (standing,) = json.loads(said("status", seeded.name, "--output", "json"))
+    assert standing["verdict"] == "waived"
+    assert "verdict: waived" in said("card", "show", uri)
+    place = ("--registry-uri", server.registry_database, "--policy", str(server.policy))
+    rows = CliRunner().invoke(program, ["ledger", "show", seeded.name, *place]).stdout.splitlines()
+    decisions = [row for row in rows if "decision" in row]
+    assert decisions
+    assert all("waived" in row and "allowed" not in row for row in decisions)
+
+
 def test_the_testers_key_signs_no_waiver_at_the_command_line(client: MlflowClient, desk: OfficersDesk) -> None:
     seeded = failed(client, "by-tester")
     result = desk.waive(seeded, "--alias", "champion", signer=TESTER)
