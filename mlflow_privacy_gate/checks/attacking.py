@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mlflow_privacy_gate import attacks, stats
+from mlflow_privacy_gate.attacks.rmia import share_outdone
 from mlflow_privacy_gate.attacks.shadow_protocol import NOTE as PROTOCOL_NOTE
 from mlflow_privacy_gate.attacks.shadow_protocol import shadow_protocol
 from mlflow_privacy_gate.evidence.facts import WORST_AUC, AttackFacts, Metric
@@ -24,6 +25,7 @@ FloatArray = npt.NDArray[np.float64]
 
 STANDARD_FPRS = (0.01, 0.001)
 SHADOW_PROTOCOL = "shadow_protocol"
+RMIA = "rmia"
 # Above this the bootstrap says nothing that the order statistics do not, and a million rows would wait for it.
 MOST_BOOTSTRAPPED_ROWS = 50_000
 
@@ -95,13 +97,14 @@ def facts_of(scored: Scored, pool: Pool, *, fprs: Iterable[float], seed: int) ->
     if Need.REFERENCES not in ATTACKS[scored.name].needs or pool.references is None:
         return facts
     references = pool.references
-    return replace(
+    made = replace(
         facts,
         seed=references.seed,
         references=references.count,
         references_origin=references.origin,
         notes=references.notes,
     )
+    return _with_share(made, scored) if scored.name == RMIA else made
 
 
 def with_worst(
@@ -163,6 +166,14 @@ def _with_protocol(facts: AttackFacts, pool: Pool) -> AttackFacts:
         "auc_mean_over_folds", result.mean, note=f"standard deviation {result.std:.4f}; fails at 0.60 or more"
     )
     return replace(facts, metrics=(*facts.metrics, mean), notes=(*facts.notes, PROTOCOL_NOTE))
+
+
+def _with_share(facts: AttackFacts, scored: Scored) -> AttackFacts:
+    """Put beside rmia's AUC, which is of the ratio, that of the paper's score: the share of the non-members that a row outdoes."""
+    shares = replace(scored, scores=share_outdone(scored.scores, scored.non_members))
+    auc = stats.attack_auc(shares.members, shares.non_members)
+    note = f"the paper's share of outdone non-members, which counts each of them against itself, gives AUC {auc:.4f}"
+    return replace(facts, metrics=(*facts.metrics, Metric("auc_of_share", auc)), notes=(*facts.notes, note))
 
 
 def _spread(sides: tuple[FloatArray, FloatArray], fprs: tuple[float, ...], seed: int) -> Mapping[float, stats.Interval]:

@@ -136,6 +136,21 @@ def test_the_protocols_own_mean_is_stated_with_the_note_that_it_hides_leaks(chec
     assert PROTOCOL_NOTE in facts.notes
 
 
+def test_rmia_states_the_papers_share_beside_the_ratio_that_decides(checked: Check) -> None:
+    facts = checked(
+        fitted(RandomForestClassifier(10, random_state=0)), policy("references: 8, report: [rmia]")
+    ).evidence.attack("rmia")
+    assert facts is not None
+    ratio, share = facts.metric("auc"), facts.metric("auc_of_share")
+    assert ratio is not None
+    assert share is not None
+    assert ratio.value is not None
+    assert share.value is not None
+    # each non-member counts against itself: half a row of the population at most
+    assert 0 <= ratio.value - share.value <= 1 / (2 * ROWS) + 1e-3
+    assert any(f"gives AUC {share.value:.4f}" in note for note in facts.notes)
+
+
 @pytest.mark.parametrize("preset", ["standard", "thorough"])
 def test_findings_name_attack_number_interval_and_limit(checked: Check, preset: str) -> None:
     result = checked(
