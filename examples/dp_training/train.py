@@ -129,9 +129,13 @@ def table(outcomes: list[Outcome], rows: Rows) -> None:
 
 
 def draw(outcomes: list[Outcome], rows: Rows) -> None:
-    """Draw the calibrated attack's ROC curve of each training, and the most that its epsilon allows."""
+    """Draw the calibrated attack's ROC curve of each training, and the most that its epsilon allows.
+
+    Both axes begin at ten rows: further left a curve goes by the luck of a few, and may lie above what is allowed.
+    """
     figure, axes = plt.subplots(figsize=(7, 6), layout="constrained")
-    rates = np.geomspace(1e-3, 1, 200)
+    least = 10 / np.count_nonzero(~rows.is_member)
+    rates = np.geomspace(least, 1, 200)
     for one, colour in zip(outcomes, ("#222222", "#b2560d", "#1b6ca8"), strict=True):
         points = stats.roc_points(*sides(one.scores["calibrated"], rows))
         label = f"{one.name} privacy" + ("" if one.epsilon is None else f", epsilon {one.epsilon:.2f}")
@@ -140,7 +144,7 @@ def draw(outcomes: list[Outcome], rows: Rows) -> None:
             allowed = [stats.tpr_ceiling(one.epsilon, DELTA, float(rate)) for rate in rates]
             axes.plot(rates, allowed, color=colour, linestyle="--", label="  the most it allows")
     axes.plot(rates, rates, color="#999999", linestyle=":", label="chance")
-    axes.set(xscale="log", yscale="log", xlim=(1e-3, 1), ylim=(1e-3, 1.2))
+    axes.set(xscale="log", yscale="log", xlim=(least, 1), ylim=(least, 1.2))
     axes.set(xlabel="false positive rate", ylabel="true positive rate", title="Calibrated attack on the digits network")
     axes.legend()
     figure.savefig("dp_training.png", dpi=120)

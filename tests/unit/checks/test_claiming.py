@@ -12,9 +12,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from dp_extra import needs_dp_accounting
+from evidence_builder import passing_evidence
 from fakes import TARGET, FakeModel, FakeRegistry, splits, tools
 from sklearn.datasets import load_digits
 
+from mlflow_privacy_gate import attacks
 from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.checks.attacking import Scored
@@ -22,10 +24,11 @@ from mlflow_privacy_gate.checks.checking import Wishes, run_check
 from mlflow_privacy_gate.checks.claiming import EARLIER_TRAINING, large_delta, privacy_budget
 from mlflow_privacy_gate.checks.found_card import GivenCard
 from mlflow_privacy_gate.evidence.envelope import open_envelope
-from mlflow_privacy_gate.evidence.facts import DifferentialPrivacyClaim
+from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
 from mlflow_privacy_gate.evidence.statement import read_statement
 from mlflow_privacy_gate.policy import built_in_policy
-from mlflow_privacy_gate.stats import auc_ceiling, tpr_ceiling
+from mlflow_privacy_gate.policy.privacy_budget import contradictions
+from mlflow_privacy_gate.stats import auc_ceiling, roc_points, tpr_ceiling
 from mlflow_privacy_gate.stats.accounting import account_prv
 from mlflow_privacy_gate.vocabulary import ReasonCode
 
@@ -47,7 +50,8 @@ def test_on_exchangeable_noise_the_claim_is_contradicted_in_at_most_one_draw_in_
         drawn = {name: scored(name, rng.normal(size=250), rng.normal(size=250)) for name in ("loss", "entropy")}
         facts, _ = privacy_budget(claim, drawn, seed=seed)
         assert facts.epsilon_lower_bound is not None
-        contradicted += facts.epsilon_lower_bound > claim.epsilon
+        judged = passing_evidence("5b" * 32, card=CardClaims(differential_privacy=claim), privacy_budget=facts)
+        contradicted += any(finding.code is ReasonCode.PG205 for finding in contradictions(judged))
     assert contradicted <= 10
 
 
@@ -178,6 +182,45 @@ def test_a_model_trained_at_epsilon_one_respects_every_ceiling_and_keeps_its_cla
         assert auc.value is not None
         assert auc.value <= auc_ceiling(epsilon, DELTA)
         assert tpr is None or tpr.value is None or tpr.value <= tpr_ceiling(epsilon, DELTA, 0.01)
+
+
+def above_the_ceiling(network: Any, sides: tuple[pd.DataFrame, pd.DataFrame], epsilon: float) -> set[str]:
+    """Name the attacks whose ROC curve, in either tail, lies above what epsilon allows: where ten rows fix the rates, or by ten rows."""
+    frame = pd.concat(sides)
+    answers = network.probabilities(frame.drop(columns=TARGET).to_numpy(dtype=float))
+    said = Observations.from_probabilities(answers, frame[TARGET].to_numpy(), np.arange(10))
+    members = np.arange(len(frame)) < len(sides[0])
+    ten, found = 10 / min(members.sum(), (~members).sum()), set()
+    for attack in ("confidence", "loss", "entropy", "modified_entropy", "margin_gap"):
+        scores = attacks.scores(attack, said)
+        points = roc_points(scores[members], scores[~members])
+        for wrong, right in ((points.fpr, points.tpr), (1 - points.tpr, 1 - points.fpr)):
+            fixed = (wrong >= ten) & (right <= 1 - ten)
+            if (right > allowed(epsilon, wrong))[fixed].any() or (right > allowed(epsilon, wrong + ten) + ten).any():
+                found.add(attack)
+    return found
+
+
+def allowed(epsilon: float, rates: Any) -> Any:
+    return np.array([tpr_ceiling(epsilon, DELTA, float(rate)) for rate in np.clip(rates, 0, 1)])
+
+
+@needs_dp_accounting
+def test_no_roc_curve_of_a_model_trained_at_epsilon_one_crosses_the_ceiling_in_either_tail(
+    networks: ModuleType, digits: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    rate, noise, steps = 0.5, 14.0, 50
+    epsilon = account_prv(rate, noise, steps, DELTA).epsilon
+    private = trained(networks, digits, steps=steps, sampling_rate=rate, learning_rate=0.25, noise_multiplier=noise)
+    assert above_the_ceiling(private, digits, epsilon) == set()
+
+
+def test_the_roc_curves_of_a_model_that_memorised_cross_the_ceiling(
+    networks: ModuleType, digits: tuple[pd.DataFrame, pd.DataFrame]
+) -> None:
+    few, others = (side.head(200).assign(**{TARGET: np.random.default_rng(0).integers(0, 10, 200)}) for side in digits)
+    memorised = trained(networks, (few, others), steps=1500, sampling_rate=0.5, learning_rate=0.5)
+    assert {"confidence", "loss"} <= above_the_ceiling(memorised, (few, others), 1.0)
 
 
 def test_a_model_that_memorised_and_claims_epsilon_one_is_contradicted(
