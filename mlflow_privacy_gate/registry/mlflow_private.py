@@ -177,6 +177,11 @@ def parse_model_uri(uri: str) -> Any:
     return _private("mlflow.store.artifact.utils.models", "_parse_model_uri")(uri)
 
 
+def open_registry(client: MlflowClient) -> None:
+    """Open the registry store of a client, which by itself waits for the first question."""
+    client._get_registry_client()  # type: ignore[no-untyped-call]
+
+
 def latest_versions(client: MlflowClient, name: str, stage: str | None) -> list[ModelVersion]:
     """Return the newest version of a stage (or of each stage) without the client's notice that stages are deprecated."""
     registry_client = client._get_registry_client()  # type: ignore[no-untyped-call]

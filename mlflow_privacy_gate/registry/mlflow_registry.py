@@ -21,6 +21,7 @@ from mlflow.protos.databricks_pb2 import PERMISSION_DENIED, ErrorCode
 from mlflow_privacy_gate.errors import CouldNotLook, PromotionRefused, UsageError
 from mlflow_privacy_gate.evidence.subject import DatasetInput, ResolvedModel
 from mlflow_privacy_gate.registry import mlflow_private, model_folder
+from mlflow_privacy_gate.registry.first_use import opening
 from mlflow_privacy_gate.registry.ledger.location import reachable_ledger
 from mlflow_privacy_gate.registry.listing import every_version
 from mlflow_privacy_gate.registry.resolution import resolve
@@ -51,10 +52,16 @@ class MlflowRegistry:
     def client(self) -> MlflowClient:
         """MLflow's client for these two stores (opened on first use; opening an unusable store is translated)."""
         if self._opened is None:
-            self._opened = asking(
-                self.describe(), lambda: MlflowClient(tracking_uri=self._tracking_uri, registry_uri=self._registry_uri)
-            )
+            self._opened = self._ask(self._open)
         return self._opened
+
+    def _open(self) -> MlflowClient:
+        """Open both stores, which makes the tables of a new database."""
+        with opening(self._tracking_uri, self._registry_uri):
+            client = MlflowClient(tracking_uri=self._tracking_uri, registry_uri=self._registry_uri)
+            if not self._registry_uri.startswith(("http:", "https:")):
+                mlflow_private.open_registry(client)
+        return client
 
     def describe(self) -> str:
         """Say which tracking server and registry are asked, without credentials."""

@@ -18,7 +18,7 @@ _MISSING = frozenset({"RESOURCE_DOES_NOT_EXIST", "NOT_FOUND", "ENDPOINT_NOT_FOUN
 _PASSING = frozenset(
     {"TEMPORARILY_UNAVAILABLE", "DEADLINE_EXCEEDED", "REQUEST_LIMIT_EXCEEDED", "RESOURCE_EXHAUSTED", "ABORTED"}
 )
-_DATABASES = frozenset({"sqlalchemy", "sqlite3", "psycopg2", "psycopg", "pymysql"})
+_DATABASES = frozenset({"sqlalchemy", "alembic", "sqlite3", "psycopg2", "psycopg", "pymysql"})
 _MEANT_WRONGLY = frozenset({"INVALID_PARAMETER_VALUE", "BAD_REQUEST", "FEATURE_DISABLED"})
 
 

@@ -15,6 +15,7 @@ from mlflow_privacy_gate.errors import PolicyError
 from mlflow_privacy_gate.policy.location import server_policy_file
 from mlflow_privacy_gate.policy.model import Mode
 from mlflow_privacy_gate.registry import mlflow_private
+from mlflow_privacy_gate.registry.first_use import opening
 from mlflow_privacy_gate.registry.model_folder import version_folder
 from mlflow_privacy_gate.registry.server_bytes import served_folder
 from mlflow_privacy_gate.registry.stores import SCHEME, said_without_credentials
@@ -47,9 +48,11 @@ def open_gated_store(store_uri: str, tracking_uri: str | None = None, **_: objec
             f"such as {SCHEME}:sqlite:///mlflow.db",
             error_code=INVALID_PARAMETER_VALUE,
         )
-    inner = mlflow_private.inner_store(inner_uri, tracking_uri)
     policy_file = server_policy_file(os.environ)
-    guard = PromotionGuard(policy_file, _folders(tracking_uri), turns_at(inner), partial(_asker, inner))
+    with opening(inner_uri):
+        inner = mlflow_private.inner_store(inner_uri, tracking_uri)
+        turns = turns_at(inner)
+    guard = PromotionGuard(policy_file, _folders(tracking_uri), turns, partial(_asker, inner))
     _announce(policy_file, inner_uri)
     return gated(inner, guard)
 
