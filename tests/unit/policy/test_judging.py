@@ -11,6 +11,7 @@ from evidence_builder import FAILING_AUCS, PASSING_AUCS, passing_evidence
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mlflow_privacy_gate.errors import PolicyError
 from mlflow_privacy_gate.evidence.facts import (
     AttackFacts,
     CardClaims,
@@ -213,6 +214,30 @@ def test_a_blind_classifier_whose_interval_reaches_chance_says_nothing() -> None
 def test_a_blind_classifier_without_an_interval_counts_as_sure(low: float | None) -> None:
     evidence = measured(validity=ValidityFacts(blind_auc=0.56, blind_ci_low=low))
     assert verdict(evidence).reason_codes == ("PG101",)
+
+
+def test_reference_models_that_show_nothing_hide_no_leak_that_the_model_alone_shows() -> None:
+    """Junk among models that were logged before makes calibrated attacks look harmless; those that ask the model alone still decide."""
+    policy = parse_policy("version: 1\npreset: thorough\nattacks: {unsafe_reference_origins: [clone, logged_models]}\n")
+    leaking = replace(thorough(), attacks=tuple(_leaking(one) for one in thorough().attacks))
+    assert verdict(leaking, policy).outcome is Outcome.FAIL
+
+
+def _leaking(attack: AttackFacts) -> AttackFacts:
+    if attack.references:
+        shown = replace(attack, references_origin="logged_models")
+        return replace(
+            shown, metrics=tuple(replace(one, value=0.5) if one.id == "auc" else one for one in shown.metrics)
+        )
+    return replace(attack, metrics=tuple(replace(one, value=0.7) if one.id == "auc" else one for one in attack.metrics))
+
+
+@pytest.mark.parametrize("gating", ["[calibrated]", "[calibrated, rmia]"])
+def test_attacks_that_ask_the_model_alone_cannot_be_left_out_without_the_word_unsafe(gating: str) -> None:
+    with pytest.raises(PolicyError, match="gating"):
+        parse_policy(
+            f"version: 1\nattacks: {{references: 16, gating: {gating}, unsafe_reference_origins: [logged_models]}}\n"
+        )
 
 
 def test_what_would_help_a_model_that_shows_labels_only_is_not_to_check_it_again() -> None:
