@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -55,3 +56,35 @@ def test_a_model_that_is_not_there_is_named_with_the_store_that_was_asked(model:
     assert ran.exit_code == 2
     assert f"no registered model '{model}-typo'" in ran.stderr
     assert "mlflow.db" in ran.stderr
+
+
+def test_the_json_of_status_and_verify_keeps_its_keys(model: str) -> None:
+    decision = {
+        "allowed",
+        "mode",
+        "model",
+        "version",
+        "route",
+        "value",
+        "model_digest",
+        "verdict",
+        "attack",
+        "attack_auc",
+    }
+    decision |= {"margin", "expires_at", "envelope_sha256", "waivers", "sign_offs", "exemptions", "findings", "text"}
+    standing = {
+        "model",
+        "version",
+        "stage",
+        "aliases",
+        "promoted_as",
+        "verdict",
+        "expires_soon",
+        "rehashed",
+        "decision",
+    }
+    rows = json.loads(run("status", model, "--output", "json").stdout)
+    assert [set(row) for row in rows] == [standing, standing]
+    verified = json.loads(run("verify", f"models:/{model}/1", "--output", "json").stdout)
+    assert set(verified) == set(rows[0]["decision"]) == decision
+    assert {key for finding in verified["findings"] for key in finding} >= {"code", "message"}
