@@ -181,15 +181,26 @@ def fault_of(row: Row, last: Head, envelopes: set[str]) -> str | None:
         return f"row {last.sequence + 1} was expected, and row {row.sequence} follows"
     if row.previous_sha256 != last.sha256:
         return "it does not follow from the row before (previous sha256 differs)"
-    if row.sha256 != row_sha256(row.sequence, row.previous_sha256, row.entry):
-        return "its content was changed (its sha256 does not fit)"
+    changed = change_in(row)
+    if changed is not None:
+        return changed
     named = row.entry.envelope_sha256
-    if row.envelope is not None:
-        if hashlib.sha256(row.envelope.encode("utf-8")).hexdigest() != named:
-            return "its envelope was changed (its sha256 does not fit)"
+    if row.envelope is not None and named is not None:
         envelopes.add(named)
     elif named is not None and named not in envelopes:
         return "the envelope that it names is missing"
+    return None
+
+
+def change_in(row: Row) -> str | None:
+    """Say how a row by itself was changed (None: it was not); whether it stands where it was written is for the chain."""
+    if row.sha256 != row_sha256(row.sequence, row.previous_sha256, row.entry):
+        return "its content was changed (its sha256 does not fit)"
+    if (
+        row.envelope is not None
+        and hashlib.sha256(row.envelope.encode("utf-8")).hexdigest() != row.entry.envelope_sha256
+    ):
+        return "its envelope was changed (its sha256 does not fit)"
     return None
 
 

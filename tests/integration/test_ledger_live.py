@@ -259,6 +259,26 @@ def test_a_changed_row_is_named(server: LiveServer, client: MlflowClient) -> Non
     assert ledger(server, "verify")[0] == 0
 
 
+def test_a_test_whose_row_was_changed_is_named_and_promotes_nothing(server: LiveServer, client: MlflowClient) -> None:
+    seeded = seed_version(client, "tampered-test", b"tampered test")
+    tag(client, seeded, evidence(seeded, 1))
+    _, rows = ledger(server, "show", "tampered-test")
+    number = rows[0]["sequence"]
+    change = f"UPDATE privacy_gate_ledger SET actor = '{{}}' WHERE sequence = {number}"
+    engine = sqlalchemy.create_engine(server.registry_database)
+    try:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(change.format("somebody"))
+        assert f"row {number}" in refused_with("PG902", partial(promote, client, seeded))
+        code, chain = ledger(server, "verify")
+        assert (code, chain["broken_at"]) == (1, number)
+    finally:
+        with engine.begin() as connection:
+            connection.exec_driver_sql(change.format(rows[0]["actor"]))
+        engine.dispose()
+    promote(client, seeded)
+
+
 def test_a_ledger_that_cannot_be_written_refuses_and_nothing_is_lost(server: LiveServer, client: MlflowClient) -> None:
     seeded = seed_version(client, "unwritable", b"unwritable")
     tag(client, seeded, evidence(seeded, 1))

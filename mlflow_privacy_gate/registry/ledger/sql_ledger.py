@@ -39,6 +39,7 @@ from mlflow_privacy_gate.evidence.ledger import (
     KnownTests,
     Row,
     UnreadableRow,
+    change_in,
     next_row,
 )
 from mlflow_privacy_gate.evidence.wire import decode, encode
@@ -211,7 +212,7 @@ def _head(found: Any) -> Head:
 
 def _known_tests(connection: Connection, model_digest: str) -> KnownTests:
     found = connection.execute(
-        select(_ROWS.c.envelope)
+        select(_ROWS)
         .where(
             _ROWS.c.model_digest == model_digest,
             _ROWS.c.kind == str(EntryKind.ATTESTATION),
@@ -219,7 +220,22 @@ def _known_tests(connection: Connection, model_digest: str) -> KnownTests:
         )
         .order_by(_ROWS.c.sequence)
     )
-    return KnownTests(tuple(text.encode("utf-8") for (text,) in found))
+    return KnownTests(tuple(_unchanged(fields._asdict()) for fields in found))
+
+
+def _unchanged(columns: Mapping[str, Any]) -> bytes:
+    """Give a row's envelope; CouldNotLook (PG902) where the row is not as it was written, since then nothing is known of this test."""
+    try:
+        row = _row(columns)
+    except UnreadableRow as exc:
+        raise CouldNotLook(f"{exc}; see `mlflow-privacy-gate ledger verify`", code=ReasonCode.PG902) from exc
+    changed = change_in(row)
+    if changed is not None or row.envelope is None:
+        raise CouldNotLook(
+            f"the ledger is broken at row {row.sequence} ({changed}); see `mlflow-privacy-gate ledger verify`",
+            code=ReasonCode.PG902,
+        )
+    return row.envelope.encode("utf-8")
 
 
 def _columns(row: Row) -> dict[str, Any]:

@@ -170,6 +170,22 @@ def test_tampering_in_the_database_is_named(tmp_path: Path, statement: str, row:
     assert broken.sequence == row
 
 
+@pytest.mark.parametrize(
+    "change",
+    ["envelope = '{}'", "codes = 'PG201'", "version = '9'", "result = 'rubbish'", "split_digests = ''", "sha256 = 'f'"],
+)
+def test_a_test_whose_row_was_changed_in_the_database_decides_nothing(tmp_path: Path, change: str) -> None:
+    place = InDatabase(tmp_path)
+    with place.turn() as turn:
+        turn.append(replace(attested(ENVELOPES[0]), split_digests=("x",)), ENVELOPES[0])
+    with place.engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE privacy_gate_ledger SET {change} WHERE sequence = 1")
+    with pytest.raises(CouldNotLook, match="row 1") as caught, place.turn() as turn:
+        turn.known_tests("a" * 64)
+    assert caught.value.code is ReasonCode.PG902
+    place.engine.dispose()
+
+
 def test_a_file_that_was_tampered_with_takes_no_further_row(tmp_path: Path) -> None:
     place = InFile(tmp_path)
     for number in range(3):
