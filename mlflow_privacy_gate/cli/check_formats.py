@@ -62,7 +62,7 @@ def _tried(result: CheckResult) -> tuple[MitigationRow, ...]:
 
 def as_json(result: CheckResult) -> str:
     """Give the result as one JSON object."""
-    return json.dumps(_fields(result), indent=2, allow_nan=False)
+    return json.dumps(result_fields(result), indent=2, allow_nan=False)
 
 
 def junit(result: CheckResult) -> str:
@@ -102,7 +102,7 @@ def sarif(result: CheckResult) -> str:
         for finding in result.findings
     ]
     driver = {"name": "mlflow-privacy-gate", "version": result.evidence.tool.version, "rules": rules}
-    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results, "properties": _fields(result)}
+    run: dict[str, Any] = {"tool": {"driver": driver}, "results": results, "properties": result_fields(result)}
     document = {
         "$schema": "https://json.schemastore.org/sarif-2.1.0.json",
         "version": "2.1.0",
@@ -146,7 +146,8 @@ FORMATS: Mapping[str, Callable[[CheckResult], str]] = {
 }
 
 
-def _fields(result: CheckResult) -> dict[str, Any]:
+def result_fields(result: CheckResult) -> dict[str, Any]:
+    """Lay out a check for JSON."""
     return {
         "model": _name(result),
         "model_digest": f"sha256:{result.evidence.model_digest}",
