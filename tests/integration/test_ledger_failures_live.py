@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
 import subprocess
 import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -107,6 +108,43 @@ def test_a_database_that_dies_during_promotions_refuses_them_and_loses_nothing(
         allowed = [row for row in rows if row.entry.result is Result.ALLOWED]
         # Whoever was told "done" stands in the ledger; one whose answer was lost on the way may stand there too.
         assert len(done) + 1 <= len(allowed) <= len(done) + 1 + len(threads)
+
+
+def test_an_sqlite_file_that_fails_inside_a_promotion_refuses_it_and_loses_nothing(tmp_path: Path) -> None:
+    policy = write_policy(tmp_path / "privacy-gate.yaml", SIGNER, GUARD)
+    with live_server(tmp_path / "server", policy=policy) as server:
+        client = client_of(server)
+        seeded = checked(client, "credit")
+        database = server.folder / "mlflow.db"
+        with closing(
+            sqlite3.connect(database)
+        ) as connection:  # fails in the middle: decided, and the alias half written
+            connection.executescript(
+                "CREATE TRIGGER fails AFTER INSERT ON registered_model_aliases BEGIN SELECT RAISE(ABORT, 'disk I/O error'); END"
+            )
+        assert_refused_by_a_server_that_lives_on(server, seeded)
+        with closing(sqlite3.connect(database)) as connection:
+            connection.executescript("DROP TRIGGER fails")
+        assert client.get_registered_model("credit").aliases == {}
+        content = database.read_bytes()
+        database.write_bytes(b"this is no database, " * (len(content) // 16))
+        assert_refused_by_a_server_that_lives_on(server, seeded)
+        database.write_bytes(content)
+        client.set_registered_model_alias("credit", "champion", seeded.version)
+        ledger = reachable_ledger(server.registry_database, load_policy(policy))
+        assert ledger is not None
+        with ledger.snapshot() as snapshot:
+            rows = list(snapshot.rows)
+            assert verify_chain(rows, snapshot.head).broken is None
+        assert [row.entry.result for row in rows] == [Result.RECORDED, Result.ALLOWED]
+
+
+def assert_refused_by_a_server_that_lives_on(server: LiveServer, seeded: SeededVersion) -> None:
+    status, words = asked_without_a_client(server, seeded)
+    assert status == 403
+    assert "PG902" in words
+    assert str(server.folder) not in words
+    assert healthy(server)
 
 
 @pytest.fixture

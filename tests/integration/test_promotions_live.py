@@ -19,6 +19,7 @@ from mlflow.entities.model_registry import Prompt
 from mlflow.exceptions import MlflowException
 from registry_seed import SeededVersion, exists, log_folder, seed_version, versions
 
+from mlflow_privacy_gate.evidence.facts import NotRun
 from mlflow_privacy_gate.vocabulary import ATTESTATION_TAG, VERDICT_TAG
 
 pytestmark = [
@@ -123,6 +124,25 @@ def test_raw_requests_are_refused_with_403_and_the_reason(
         assert status == 403
         assert answer["error_code"] == "PERMISSION_DENIED"
         assert "PG001" in answer["message"]
+
+
+@pytest.mark.parametrize("errored", ["confidence", "loss", "entropy", "modified_entropy"])
+def test_evidence_of_which_one_gating_attack_errored_could_not_be_judged_and_names_it(
+    client: MlflowClient, errored: str
+) -> None:
+    whole = passing_evidence("0" * 64)
+    seeded = with_evidence(
+        client,
+        "one-errored",
+        errored.encode(),
+        attacks=tuple(attack for attack in whole.attacks if attack.id != errored),
+        not_run=(*whole.not_run, NotRun(errored, "it raised ObservationError: NaN in 3 rows")),
+    )
+    text = " ".join(
+        refusal(lambda: client.set_registered_model_alias(seeded.name, "champion", seeded.version)).message.split()
+    )
+    assert f"PG006: The attack {errored} was not run: it raised ObservationError: NaN in 3 rows." in text
+    assert "PG2" not in text  # could not be judged, which is no fail
 
 
 @pytest.mark.parametrize(
