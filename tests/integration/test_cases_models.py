@@ -176,16 +176,16 @@ def test_every_form_of_uri_leads_to_the_same_bytes_and_numbers() -> None:
         ("models:/{name}/99", 2, "no version 99"),
         ("models:/{name}@nobody", 2, "no alias 'nobody'"),
         ("models:/{name}/Production", 2, "no version in stage"),
-        ("models:/not-there/1", 4, "no registered model 'not-there'"),
-        ("models:/m-00000000000000000000000000000000", 4, "no logged model"),
-        ("runs:/00000000000000000000000000000000/model", 4, "no run"),
+        ("models:/not-there/1", 2, "no registered model 'not-there'"),
+        ("models:/m-00000000000000000000000000000000", 2, "no logged model"),
+        ("runs:/00000000000000000000000000000000/model", 2, "no run"),
         ("runs:/{run}/other", 2, "no model named 'other'"),
         ("just-a-name", 2, "expected models:/NAME/VERSION"),
         ("models:/", 2, "expected models:/NAME/VERSION"),
         ("s3://bucket/model", 2, "expected models:/NAME/VERSION"),
     ],
 )
-def test_a_uri_that_leads_nowhere_is_told_apart_from_a_store_that_holds_nothing(
+def test_a_uri_that_leads_nowhere_is_a_usage_error_that_names_what_is_missing(
     uri: str, exit_code: int, words: str
 ) -> None:
     logged = log_checked_model(held_back())
