@@ -55,7 +55,7 @@ def live_server(
     """
     folder.mkdir(parents=True, exist_ok=True)
     database = database or f"sqlite:///{folder / 'mlflow.db'}"
-    port = _free_port()
+    port = free_port()
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--host", "127.0.0.1", "--port", str(port)),
         *("--backend-store-uri", database, "--registry-store-uri", f"privacy-gate:{database}" if gated else database),
@@ -79,6 +79,28 @@ def live_server(
             _stop(process)
 
 
+@contextmanager
+def typed_server(
+    script: str, folder: Path, environment: Mapping[str, str], *, port: str | None = None
+) -> Iterator[str]:
+    """Run the server that a shell command starts, as a person would type it, until the block ends; give its address.
+
+    ``port`` is the port that the command names, to be exchanged for a free one; without it one is added to the command's end.
+    """
+    free = str(free_port())
+    script = f"{script.rstrip()} --port {free}" if port is None else script.replace(port, free)
+    server = LiveServer(f"http://127.0.0.1:{free}", folder, None, folder / "server.log", "")
+    with server.log.open("wb") as output:
+        process = subprocess.Popen(
+            ["bash", "-c", script], stdout=output, stderr=output, env=environment, cwd=folder, start_new_session=True
+        )
+        try:
+            _wait_until_healthy(server, process)
+            yield server.url
+        finally:
+            _stop(process)
+
+
 def _environment(policy: Path | None, more: Mapping[str, str] | None) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("MLFLOW_", "_MLFLOW", "PRIVACY_GATE"))
@@ -90,7 +112,7 @@ def _environment(policy: Path | None, more: Mapping[str, str] | None) -> dict[st
     return {**kept, **(more or {})}
 
 
-def _free_port() -> int:
+def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
