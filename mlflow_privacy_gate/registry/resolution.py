@@ -44,8 +44,8 @@ class Lineage:
 def resolve(model_uri: str, client: MlflowClient, where: str) -> ResolvedModel:
     """Resolve any model URI once.
 
-    UsageError for a URI that means nothing, or that names what the store asked does not hold (it is named, for a wrong or empty store looks
-    exactly like a missing model); CouldNotLook where no answer was to be had.
+    UsageError for a URI that means nothing, or that names what the store asked does not hold; CouldNotLook where no answer was to be
+    had, or where that store holds no registered model at all. Both name the store, for a wrong one looks exactly like a missing model.
     """
     scheme = urlsplit(model_uri).scheme
     if scheme == "runs":
@@ -94,11 +94,15 @@ def _by_alias(client: MlflowClient, name: str, alias: str) -> ModelVersion | Non
         raise
 
 
-def no_such_model(name: str, client: MlflowClient, where: str) -> UsageError:
-    """Say which store was asked, and whether it holds anything at all: a wrong store looks exactly like a missing model."""
+def no_such_model(name: str, client: MlflowClient, where: str) -> UsageError | CouldNotLook:
+    """Say which store was asked, and whether it holds anything at all.
+
+    UsageError where it does; CouldNotLook where it does not, for then it is most likely the wrong store.
+    """
     holds_any = asking(where, lambda: bool(client.search_registered_models(max_results=1)))
     what = "it holds other registered models" if holds_any else "it holds no registered model at all"
-    return UsageError(
+    error = UsageError if holds_any else CouldNotLook
+    return error(
         f"no registered model {name!r} in {where}; {what}. "
         "Check --tracking-uri / --registry-uri (MLFLOW_TRACKING_URI, MLFLOW_REGISTRY_URI) and the name"
     )

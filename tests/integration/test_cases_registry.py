@@ -85,10 +85,10 @@ def test_a_version_without_run_signature_or_datasets_gets_a_card_that_says_unkno
 # --- stores that are wrong, old or busy
 
 
-def test_a_model_that_an_empty_store_does_not_hold_is_a_usage_error_and_the_store_is_named(tmp_path: Path) -> None:
+def test_an_empty_store_is_could_not_look_and_is_named(tmp_path: Path) -> None:
     elsewhere = f"sqlite:///{tmp_path / 'empty.db'}"
     ran = run("check", "models:/bc@champion", "--tracking-uri", elsewhere, "--registry-uri", elsewhere)
-    assert ran.exit_code == 2, ran
+    assert ran.exit_code == 4, ran
     assert "empty.db" in ran.stderr
     assert "it holds no registered model at all" in ran.stderr
 
@@ -106,7 +106,7 @@ def test_with_no_store_named_at_all_the_one_that_was_asked_is_named(tmp_path: Pa
         timeout=120,
         check=False,
     )
-    assert ran.returncode == 2, ran
+    assert ran.returncode == 4, ran
     assert "no registered model 'bc'" in ran.stderr
     assert "it holds no registered model at all" in ran.stderr
     assert "Traceback" not in ran.stderr

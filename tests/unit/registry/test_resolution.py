@@ -10,7 +10,7 @@ from mlflow.entities import LoggedModel
 from mlflow_home import MlflowHome
 from registry_seed import seed_version
 
-from mlflow_privacy_gate.errors import PrivacyGateError, UsageError
+from mlflow_privacy_gate.errors import CouldNotLook, PrivacyGateError, UsageError
 from mlflow_privacy_gate.evidence.model_digest import model_digest
 from mlflow_privacy_gate.registry import MlflowRegistry
 
@@ -108,9 +108,9 @@ def test_a_model_among_a_runs_own_artifacts_resolves(client: MlflowClient, regis
 
 def test_an_empty_store_says_that_it_holds_no_registered_model_and_which_store_it_is(tmp_path: Path) -> None:
     empty = f"sqlite:///{tmp_path / 'empty.db'}"
-    with pytest.raises(UsageError) as caught:
+    with pytest.raises(CouldNotLook) as caught:
         MlflowRegistry(empty, empty).resolve("models:/bc@champion")
-    assert caught.value.exit_code == 2
+    assert caught.value.exit_code == 4
     assert "holds no registered model at all" in caught.value.message
     assert empty in caught.value.message
 
