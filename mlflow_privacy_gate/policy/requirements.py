@@ -22,9 +22,12 @@ from mlflow_privacy_gate.vocabulary import ATTACKS, KIND_ATTACKS, Finding, Reaso
 
 CLOCK_SKEW = timedelta(minutes=5)
 _SHOW_PROBABILITIES = (
-    "log a model that shows probabilities (`predict_proba`) and check that one, or have the policy's owner set `label_only: allow`"
+    "log a model that shows probabilities (`predict_proba`) and check that one, "
+    "or have the policy's owner set `label_only: allow`"
 )
-_REMOVE_THE_REASON = "see to the reason it gives, or have the policy's owner leave that attack out of `attacks.gating`; then check again"
+_REMOVE_THE_REASON = (
+    "see to the reason it gives, or have the policy's owner leave that attack out of `attacks.gating`; then check again"
+)
 
 
 def expiry(policy: Policy, evidence: Evidence) -> datetime:
