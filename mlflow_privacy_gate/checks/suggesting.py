@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.splits._interface import Splits
 
 LABELS_REMAIN = "changes the answers only; attacks that need the label alone remain"
+FIXED_NOISE = "each row must keep the noise it once got: answers that change are not judged (PG110)"
 NO_REFERENCES = "attacks with reference models were not made on it"
 RETRAIN = "retrain"
 _FEWEST_COLUMNS = 4
@@ -73,22 +74,28 @@ def _of_answers(subject: Subject, progress: Callable[[str], None]) -> Iterator[M
     if subject.pool.observations.kind != "classification":
         return
     progress("measuring mitigations of the answers")
+    said = subject.pool.observations
     note = f"{LABELS_REMAIN}; {NO_REFERENCES}" if needy(subject.names) else LABELS_REMAIN
-    for description, changed in _changed_answers(subject.pool.observations, subject.seed):
-        pool = replace(subject.pool, observations=changed, references=None)
-        yield _measured(description, pool, subject, note=note)
+    changed = [(words, answer, note) for words, answer in _changed_answers(said)]
+    changed += [(words, answer, f"{FIXED_NOISE}; {note}") for words, answer in _noisy_answers(said, subject.seed)]
+    for description, answer, its_note in changed:
+        pool = replace(subject.pool, observations=answer, references=None)
+        yield _measured(description, pool, subject, note=its_note)
 
 
-def _changed_answers(said: Observations, seed: int) -> Iterator[tuple[str, Observations]]:
+def _changed_answers(said: Observations) -> Iterator[tuple[str, Observations]]:
     for digits in (2, 1):
         yield f"answers rounded to {digits} digit{'s' if digits > 1 else ''}", answers.rounded(said, digits)
     for temperature in _TEMPERATURES:
         yield f"answers flattened by temperature {temperature:g}", answers.tempered(said, temperature)
-    for scale in _NOISE:
-        noisy = answers.noisy(said, scale, np.random.default_rng(seed))
-        yield f"Gaussian noise of {scale:g} on the answers", noisy
     yield "the predicted class and its probability alone", answers.top_one(said)
     yield "the predicted label alone", answers.label_only(said)
+
+
+def _noisy_answers(said: Observations, seed: int) -> Iterator[tuple[str, Observations]]:
+    for scale in _NOISE:
+        noisy = answers.noisy(said, scale, np.random.default_rng(seed))
+        yield f"Gaussian noise of {scale:g} on the answers, drawn once per row", noisy
 
 
 def _of_recipe(subject: Subject, progress: Callable[[str], None]) -> Iterator[Mitigation]:

@@ -24,7 +24,7 @@ from mlflow_privacy_gate.attacks.recipe_changes import NO_CHANGES, Changes, Para
 from mlflow_privacy_gate.cards.particulars import Mitigation
 from mlflow_privacy_gate.checks import CheckResult
 from mlflow_privacy_gate.checks.checking import Wishes, run_check
-from mlflow_privacy_gate.checks.suggesting import LABELS_REMAIN, NO_REFERENCES, RETRAIN
+from mlflow_privacy_gate.checks.suggesting import FIXED_NOISE, LABELS_REMAIN, NO_REFERENCES, RETRAIN
 from mlflow_privacy_gate.cli.check_formats import as_json, as_markdown, text
 from mlflow_privacy_gate.errors import ModelUnusable
 from mlflow_privacy_gate.models._interface import LoadedModel
@@ -102,7 +102,7 @@ def test_mitigations_come_best_first_and_each_says_what_it_costs(tmp_path: Path,
     assert costs == sorted(costs)
     over = [one.attack_auc for one in found[len(within) :]]
     assert over == sorted(over)
-    assert {one.note for one in found} == {LABELS_REMAIN, RETRAIN}
+    assert {one.note for one in found} == {LABELS_REMAIN, f"{FIXED_NOISE}; {LABELS_REMAIN}", RETRAIN}
     assert all(one.accuracy_change is not None for one in found)
 
 
@@ -113,7 +113,7 @@ def test_every_kind_of_mitigation_is_measured(tmp_path: Path, tumours: Sides) ->
         "answers rounded to 2 digits",
         "answers rounded to 1 digit",
         "answers flattened by temperature 2",
-        "Gaussian noise of 0.05 on the answers",
+        "Gaussian noise of 0.05 on the answers, drawn once per row",
         "the predicted class and its probability alone",
         "the predicted label alone",
         "smaller trees: max_depth none → 8",
@@ -123,6 +123,37 @@ def test_every_kind_of_mitigation_is_measured(tmp_path: Path, tumours: Sides) ->
     fewest = next(one for one in found if "the 3 most telling of 30 columns" in one.description)
     assert len(fewest.columns) == 3
     assert all(column in fewest.description and column in tumours[0].columns for column in fewest.columns)
+
+
+class NoisyForest(RandomForestClassifier):
+    """Leaks, and answers with noise of 0.2: the same for the same row, or drawn anew for every asking."""
+
+    anew = False
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        exact = np.asarray(super().predict_proba(X))
+        noise = [np.random.default_rng(None if self.anew else list(row.tobytes())) for row in np.asarray(X)]
+        drawn = np.clip(exact + [rng.normal(scale=0.2, size=exact.shape[1]) for rng in noise], 0.0, 1.0) + 1e-9
+        return np.asarray(drawn / drawn.sum(axis=1, keepdims=True))
+
+
+class RestlessForest(NoisyForest):
+    anew = True
+
+
+@pytest.mark.parametrize(("kind", "judged"), [(NoisyForest, True), (RestlessForest, False)])
+def test_noise_applied_as_its_note_asks_is_judged_and_gives_the_predicted_auc(
+    tmp_path: Path, tumours: Sides, kind: type[NoisyForest], judged: bool
+) -> None:
+    found = checked(tmp_path, fitted(overfitted("forest"), tumours), tumours).mitigations
+    noise = next(one for one in found if one.description.startswith("Gaussian noise of 0.2"))
+    assert FIXED_NOISE in (noise.note or "")
+    again = checked(tmp_path, fitted(kind(bootstrap=False, random_state=0), tumours), tumours, wishes=Wishes())
+    assert ("PG110" not in {str(one.code) for one in again.findings}) is judged
+    assert again.attack_auc is not None
+    assert noise.ci_low is not None
+    assert noise.ci_high is not None
+    assert noise.ci_low <= again.attack_auc <= noise.ci_high
 
 
 def test_a_family_stops_at_its_first_step_that_is_enough(tmp_path: Path, patients: Sides) -> None:
