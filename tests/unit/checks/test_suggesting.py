@@ -125,7 +125,7 @@ def test_every_kind_of_mitigation_is_measured(tmp_path: Path, tumours: Sides) ->
     assert all(column in fewest.description and column in tumours[0].columns for column in fewest.columns)
 
 
-class NoisyForest(RandomForestClassifier):
+class NoisyForest(RandomForestClassifier):  # type: ignore[misc]  # scikit-learn has no types
     """Leaks, and answers with noise of 0.2: the same for the same row, or drawn anew for every asking."""
 
     anew = False
