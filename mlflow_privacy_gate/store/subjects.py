@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
 
 from mlflow_privacy_gate.evidence.officer_statements import Attached, attached
+from mlflow_privacy_gate.registry import mlflow_private
 from mlflow_privacy_gate.registry.resolution import PROMPT_SOURCES
 from mlflow_privacy_gate.registry.translation import is_missing
 from mlflow_privacy_gate.vocabulary import (
@@ -22,6 +23,7 @@ from mlflow_privacy_gate.vocabulary import (
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
+    from mlflow.store.model_registry.abstract_store import AbstractStore
 
     from mlflow_privacy_gate.store._interface import RegistryStore
 
@@ -69,8 +71,7 @@ class Subject:
 def existing_version(store: RegistryStore, name: str, version: str) -> tuple[Subject, ...]:
     """Look one version up; empty when it is a prompt. MLflow's own error when there is none."""
     _check_reach(name, version)
-    found = store.get_model_version(name, version)
-    location = store.get_model_version_download_uri(found.name, found.version)
+    found, location = mlflow_private.version_and_location(cast("AbstractStore", store), name, version)
     if is_prompt(found.source, location):
         return ()
     return (Subject(found.name, str(found.version), location, evidence_among(found.tags.items()), found.run_id),)
