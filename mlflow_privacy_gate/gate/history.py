@@ -46,7 +46,7 @@ def history(
     newer test that was has passed; it counts as waived for the failed tests that are ``answerable``, being named in a privacy
     officer's waiver. CouldNotLook (PG902) where a recorded test cannot be read.
     """
-    others = [test for test in _judged(policy, known) if test.sha256 != handed_in.envelope_sha256]
+    others = _judged(policy, known, besides=handed_in.envelope_sha256)
     standing = [test for test in others if _stands_against(policy, test, handed_in, others)]
     findings = [*_newer(handed_in, others)]
     findings += [_failed(policy, test, handed_in, answered=test.sha256 in answerable) for test in standing]
@@ -89,11 +89,13 @@ def _failed(policy: Policy, test: _EarlierTest, handed_in: VerifiedEvidence, *, 
     )
 
 
-def _judged(policy: Policy, known: KnownTests) -> list[_EarlierTest]:
+def _judged(policy: Policy, known: KnownTests, *, besides: str) -> list[_EarlierTest]:
     tests = []
     for envelope in known.envelopes:
         try:
             opened = open_envelope(envelope)
+            if opened.sha256 == besides:
+                continue
             evidence = read_statement(opened.payload)
         except EvidenceRejected as exc:
             raise CouldNotLook(
