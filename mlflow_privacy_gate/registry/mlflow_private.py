@@ -82,8 +82,8 @@ def managed_sessions(connection: Connection, db_type: str) -> Callable[..., Abst
     return wrapped
 
 
-def version_and_location(store: AbstractStore, name: str, version: str) -> tuple[ModelVersion, str]:
-    """Return a version with its tags (a store in a database leaves its aliases out) and where clients load its bytes from.
+def version_and_location(store: Any, name: str, version: str) -> tuple[ModelVersion, str]:
+    """Return a registry store's version with its tags (a store in a database leaves its aliases out) and where clients load its bytes from.
 
     In a database both are columns of one row: a promotion looks twice, so it is read once each time, not as MLflow's two methods do.
     """
@@ -91,8 +91,7 @@ def version_and_location(store: AbstractStore, name: str, version: str) -> tuple
     if row_of is None or not keeps_sql(store):
         found = store.get_model_version(name, version)
         return found, str(store.get_model_version_download_uri(found.name, found.version))
-    sessions: Any = store
-    with sessions.ManagedSessionMaker() as session:
+    with store.ManagedSessionMaker() as session:
         row = row_of(session, name, version)
         return row.to_mlflow_entity(), str(row.storage_location or row.source)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 from mlflow.exceptions import MlflowException
 from mlflow.protos.databricks_pb2 import RESOURCE_DOES_NOT_EXIST
@@ -23,7 +23,6 @@ from mlflow_privacy_gate.vocabulary import (
 
 if TYPE_CHECKING:
     from mlflow.entities.model_registry import ModelVersion
-    from mlflow.store.model_registry.abstract_store import AbstractStore
 
     from mlflow_privacy_gate.store._interface import RegistryStore
 
@@ -71,7 +70,7 @@ class Subject:
 def existing_version(store: RegistryStore, name: str, version: str) -> tuple[Subject, ...]:
     """Look one version up; empty when it is a prompt. MLflow's own error when there is none."""
     _check_reach(name, version)
-    found, location = mlflow_private.version_and_location(cast("AbstractStore", store), name, version)
+    found, location = mlflow_private.version_and_location(store, name, version)
     if is_prompt(found.source, location):
         return ()
     return (Subject(found.name, str(found.version), location, evidence_among(found.tags.items()), found.run_id),)
