@@ -19,7 +19,9 @@ from mlflow_privacy_gate.evidence.facts import CardClaims
 SECTION = "privacy_gate"
 # Opening and closing lines as Hugging Face's own reader finds them, with a byte order mark allowed in front.
 _FENCED = re.compile(r"\A(\ufeff?\s*---[ \t]*(?:\r\n|\n))((?:[\s\S]*?(?:\r\n|\n))??)(---[ \t]*(?:\r\n|\n|\Z))")
-_OPENED = re.compile(r"\A\ufeff?\s*---[ \t]*(?:\r\n|\n|\Z)")
+_OPENED = re.compile(r"\A\ufeff?\s*---[ \t]*(?:\r|\n|\Z)")
+# Aliases of aliases may stand for more than any machine holds.
+_MOST_NODES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,10 @@ def take_apart(card: str) -> FrontMatter:
     opened = _OPENED.match(card)
     if opened is not None:
         line = opened.group().rstrip("\r\n").count("\n") + 1
-        raise CardError(f"line {line}: front matter is opened by `---` and never closed; add a line `---` after it")
+        raise CardError(
+            f"line {line}: front matter is opened by `---` and never closed; add a line `---` after it "
+            "(lines end in LF or CRLF)"
+        )
     return FrontMatter("", "", "", card, newline)
 
 
@@ -64,6 +69,7 @@ def read_mapping(front: FrontMatter) -> tuple[yaml.MappingNode | None, dict[obje
     """Parse front matter to its node tree (None where it is empty) and its content; CardError with the card's line."""
     try:
         node = yaml.compose(front.yaml_text, Loader=yaml.SafeLoader)
+        _refuse_bomb(node, front)
         content = yaml.safe_load(front.yaml_text)
     except yaml.MarkedYAMLError as exc:
         mark = exc.problem_mark or exc.context_mark
@@ -82,6 +88,22 @@ def read_mapping(front: FrontMatter) -> tuple[yaml.MappingNode | None, dict[obje
     return node, content
 
 
+def _refuse_bomb(node: yaml.Node | None, front: FrontMatter) -> None:
+    """Raise CardError where aliases multiply to more than a million values."""
+    sizes: dict[int, int] = {}
+
+    def size(one: yaml.Node) -> int:
+        if id(one) not in sizes:
+            sizes[id(one)] = 1  # an alias to what it stands in counts once
+            children = one.value if isinstance(one, yaml.CollectionNode) else ()
+            inner = (part for child in children for part in (child if isinstance(child, tuple) else (child,)))
+            sizes[id(one)] = 1 + sum(map(size, inner))
+        return sizes[id(one)]
+
+    if node is not None and size(node) > _MOST_NODES:
+        raise CardError(f"line {front.first_line}: front matter stands for more than {_MOST_NODES:,} values by aliases")
+
+
 def read_claims(card: str) -> CardClaims:
     """Read what a card claims, as :func:`read_declared` does, without its author's further words."""
     return read_declared(card).claims
@@ -95,18 +117,38 @@ def read_declared(card: str) -> Declared:
     front = take_apart(card)
     node, content = read_mapping(front)
     found = find_pair(node, SECTION, front)
+    _refuse_overlooked(content, front, stands=found is not None)
     if found is None or content.get(SECTION) is None:
         return Declared()
     section = content[SECTION]
     key_line = front.first_line + found[0].start_mark.line
     if not isinstance(section, dict):
         raise CardError(f"line {key_line}: {SECTION}: expected keys below it, got {section!r}")
-    lines: dict[str, int] = {}
-    for key, _ in pairs(found[1]):
-        if key.value in lines:
-            raise CardError(f"line {front.first_line + key.start_mark.line}: {SECTION}.{key.value} stands twice")
-        lines[key.value] = front.first_line + key.start_mark.line
+    lines = _lines_of_keys(found[1], SECTION, front)
+    for key, value in pairs(found[1]):
+        _lines_of_keys(value, f"{SECTION}.{key.value}", front)
     return declared_in(section, lambda key: lines.get(key, key_line))
+
+
+def _refuse_overlooked(content: dict[object, object], front: FrontMatter, *, stands: bool) -> None:
+    """Raise CardError for claims that a reader of the card sees and the gate would not: merged in, or under a key spelt otherwise."""
+    if SECTION in content and not stands:
+        raise CardError(
+            f"line {front.first_line}: `{SECTION}` is merged in from elsewhere (`<<`); write its content out"
+        )
+    for key in content:
+        if key != SECTION and re.sub(r"[\s-]", "_", str(key).strip()).casefold() == SECTION:
+            raise CardError(f"line {front.first_line}: unknown key {str(key)!r} (did you mean `{SECTION}`?)")
+
+
+def _lines_of_keys(node: yaml.Node, path: str, front: FrontMatter) -> dict[str, int]:
+    """Give the card's line of each key of a mapping (none of any other node); CardError where one stands twice."""
+    lines: dict[str, int] = {}
+    for key, _ in pairs(node):
+        if key.value in lines:
+            raise CardError(f"line {front.first_line + key.start_mark.line}: {path}.{key.value} stands twice")
+        lines[key.value] = front.first_line + key.start_mark.line
+    return lines
 
 
 def pairs(node: yaml.Node | None) -> list[tuple[yaml.ScalarNode, yaml.Node]]:

@@ -92,3 +92,33 @@ def test_all_mistakes_are_reported_together() -> None:
 
 def test_what_the_gate_wrote_is_no_claim() -> None:
     assert read_claims(card("  verdict: pass\n  attack_auc: 0.1\n  margin: 0.9")) == CardClaims()
+
+
+@pytest.mark.parametrize(
+    ("front_matter", "message"),
+    [
+        ("base: &b {privacy_gate: {max_attack_auc: 0.52}}\n<<: *b", "line 2: `privacy_gate` is merged in"),
+        ("privacy-gate: {max_attack_auc: 0.52}", "line 2: unknown key 'privacy-gate' (did you mean `privacy_gate`?)"),
+        ("Privacy Gate: {max_attack_auc: 0.52}", "line 2: unknown key 'Privacy Gate' (did you mean `privacy_gate`?)"),
+        (
+            "privacy_gate:\n  differential_privacy:\n    epsilon: 1\n    epsilon: 100\n    delta: 0",
+            "line 5: privacy_gate.differential_privacy.epsilon stands twice",
+        ),
+    ],
+)
+def test_claims_that_a_reader_sees_are_never_overlooked(front_matter: str, message: str) -> None:
+    with pytest.raises(CardError) as caught:
+        read_claims(f"---\n{front_matter}\n---\nBody.\n")
+    assert caught.value.message.startswith(message)
+
+
+def test_front_matter_whose_lines_end_in_carriage_returns_alone_is_not_taken_for_text() -> None:
+    with pytest.raises(CardError, match=r"line 1: front matter is opened .* LF or CRLF"):
+        read_claims("---\rprivacy_gate: {max_attack_auc: 0.52}\r---\rBody.\r")
+
+
+def test_aliases_that_multiply_are_an_error_at_once_and_one_that_holds_itself_is_none() -> None:
+    doubled = "".join(f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}]\n" for i in range(1, 60))
+    with pytest.raises(CardError, match="by aliases"):
+        read_claims(f"---\na0: &a0 [x]\n{doubled}---\nBody.\n")
+    assert read_claims("---\nloop: &l [*l, *l]\n---\nBody.\n") == CardClaims()
