@@ -12,7 +12,7 @@
     │   └── CardError                 a model card that cannot be read or safely spliced
     ├── EvidenceRejected              an envelope that is not believed (exit 1, PG0xx)
     ├── PromotionRefused              a decision that says no (exit 1)
-    ├── CouldNotLook                  server or store unreachable: a retry may help (exit 4, PG007)
+    ├── CouldNotLook                  no answer from a server or store; try again (exit 4, PG007)
     └── InternalError                 a fault of ours (exit 4, PG909)
 
 A message says where, what was got and expected, and what to do. Foreign exceptions are translated where they enter, and whatever they

@@ -176,9 +176,7 @@ REASONS: Mapping[ReasonCode, Reason] = MappingProxyType(
         ),
         ReasonCode.PG105: Reason("too few rows", Effect.INCONCLUSIVE, "use more rows on each side"),
         ReasonCode.PG106: Reason("coarse or constant scores", Effect.WARN, "read the label-only result beside it"),
-        ReasonCode.PG107: Reason(
-            "the non-members were used for tuning", Effect.WARN, "keep a split that tuning never saw"
-        ),
+        ReasonCode.PG107: Reason("tuning used the non-members", Effect.WARN, "keep a split that tuning never saw"),
         ReasonCode.PG108: Reason(
             "an earlier test of these bytes failed, on other splits or under a stricter claim",
             Effect.INCONCLUSIVE,

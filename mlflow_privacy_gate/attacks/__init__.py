@@ -1,4 +1,4 @@
-"""Membership inference attacks: pure functions from observations to one score per row, higher = more likely a member."""
+"""Membership inference attacks: pure functions that give each observed row a score, higher for a likelier member."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The port to attacks: a function from observations to one score per row, higher = more likely a member.
+"""The port to attacks: a function that gives each observed row a score, higher for a likelier member.
 
 An attack is a plain function, one file each (variants of one paper may share a file), named in :mod:`.catalogue`. It takes
 the observations first and asks for anything else by naming a parameter of :class:`Given`::

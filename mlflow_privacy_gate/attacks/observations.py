@@ -85,7 +85,7 @@ class Observations:
     def from_probabilities(cls, probabilities: object, labels: object, classes: object) -> Observations:
         """Observe a classifier by its probabilities.
 
-        ``probabilities``: (n, C), finite, in [0, 1], rows summing to 1 within 1e-3; or (n,) or (n, 1), the probability of ``classes[1]``
+        ``probabilities``: (n, C), finite, in [0, 1], row sums within 1e-3 of 1; or (n,) or (n, 1), the probability of ``classes[1]``
         where there are exactly two classes. ``labels``: see :func:`.labels.columns_of`. ``classes``: (C,), in the order of the columns.
         ObservationError otherwise, naming rows and counts.
         """
@@ -114,7 +114,7 @@ class Observations:
     def from_predicted_labels(cls, predicted: object, labels: object, classes: object | None = None) -> Observations:
         """Observe a classifier by the labels it predicts, which is all that some models show.
 
-        ``predicted`` and ``labels``: (n,) or (n, 1). With ``classes``, rows whose label the model does not know are left out.
+        ``predicted`` and ``labels``: (n,) or (n, 1). With ``classes``, rows with a label that is none of them are left out.
         ObservationError where no label ever equals a predicted one: then the two are written in different words.
         """
         known = classes if classes is not None else label_values(predicted, what="predicted labels").unique()

@@ -1,6 +1,6 @@
 """A recipe: how the logged model was trained, in a form that trains again on other rows with another seed.
 
-Either an unfitted scikit-learn estimator or pipeline (XGBoost, LightGBM and CatBoost through their scikit-learn API too), or a
+Either an unfitted scikit-learn estimator or pipeline (of XGBoost, LightGBM and CatBoost as well, by their scikit-learn classes), or a
 training function called as ``function(features, labels, seed)``. Every model is trained and asked on one thread, so that the
 number of workers cannot change a bit of what it says.
 """

@@ -19,7 +19,7 @@ from mlflow_privacy_gate.attacks.observations import Observations
 from mlflow_privacy_gate.errors import ObservationError
 from mlflow_privacy_gate.vocabulary import ReferenceOrigin
 
-# 40 % of a forest's loss scores are infinite, and inf - inf is no number: whatever is subtracted or averaged is clipped first.
+# A forest's loss scores are infinite for two rows in five, and inf - inf is no number: what is subtracted or averaged is clipped first.
 PROBABILITY_FLOOR = 1e-6
 LOSS_LIMIT = float(np.log1p(-PROBABILITY_FLOOR) - np.log(PROBABILITY_FLOOR))
 CLIPPING_NOTE = f"probabilities clipped to [{PROBABILITY_FLOOR:g}, 1 - {PROBABILITY_FLOOR:g}]"

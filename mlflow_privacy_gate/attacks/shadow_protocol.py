@@ -2,8 +2,8 @@
 
 The commonly used check trains ``RandomForestClassifier`` on each row's cross-entropy to predict membership and reports the mean and
 standard deviation of the AUC over five stratified folds; a mean of 0.60 or more fails. It is reported because others ask for it, under
-its own name, and must not be read as resistance: a forest on one number hides leaks. It gives 0.578, a pass, where the true AUC of
-the very same losses is 0.667.
+its own name, and must not be read as resistance: a forest that sees a single number misses leaks. It gives 0.578, a pass, where the true
+AUC of the very same losses is 0.667.
 
 After Shokri et al., *Membership Inference Attacks Against Machine Learning Models*, IEEE S&P 2017.
 """
@@ -27,7 +27,7 @@ SEED = 42
 FAILS_FROM = 0.60
 # The protocol's floor under a probability.
 SMALLEST_PROBABILITY = 1e-12
-NOTE = "a forest on one number hides leaks: it passes losses whose true attack AUC is 0.667"
+NOTE = "a forest that sees a single number misses leaks: it passes losses of a true attack AUC of 0.667"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Model cards and reports: views of the evidence and its verdict; nothing in a view is typed by hand or computed twice."""
+"""Model cards and reports: views of the evidence and its verdict; a view computes nothing anew and adds no number of its own."""
 
 from mlflow_privacy_gate.cards.card import read_claims, write_card
 from mlflow_privacy_gate.cards.description import description

@@ -27,7 +27,7 @@ _COLUMN_LETTERS = 20  # what a column of the legend has room for
 
 
 def roc_plot(curves: Sequence[AttackCurves], *, claim: DifferentialPrivacyClaim | None = None) -> Markup | None:
-    """Draw ROC curves on log-log axes with the chance line, and the ceiling of a claim's epsilon; None where no curve was given.
+    """Draw ROC curves on log-log axes, with a line for chance and the ceiling of a claim's epsilon; None where no curve was given.
 
     Drawn as steps, since no threshold attains a point in between. On these axes the left end, where an attacker is hardly ever wrong, is as
     wide as the rest.

@@ -16,7 +16,7 @@ _ORIGINS = {
     SplitOrigin.CALLER: "handed in by whoever ran the test",
 }
 _MEMBERSHIP = {
-    Membership.REPRODUCED: "reproduced: a refit on the members with the logged seed gives the logged model's answers",
+    Membership.REPRODUCED: "reproduced: trained again on the members with its seed, the model gives the logged model's answers",
     Membership.DECLARED: "declared by whoever logged or handed in the splits; not reproduced by a refit",
 }
 _NOT_LOGGED = "nothing was logged to compare with"
@@ -266,8 +266,8 @@ def power(evidence: Evidence) -> str:
     if detectable is None or not used:
         return "How small a leak this test could have seen was not worked out."
     return (
-        f"With {numbers.count(min(used))} rows a side this test would miss a leak below AUC {numbers.plain(detectable)} "
-        f"more often than one time in five."
+        f"With {numbers.count(min(used))} rows a side, a leak below AUC {numbers.plain(detectable)} "
+        "would be missed more often than one time in five."
     )
 
 

@@ -1,4 +1,4 @@
-"""The view of a model without a test that counts: what is not known is said to be unknown, with the reason; no 0, no invented date."""
+"""The view of a model without a test that counts: what is not known is called unknown, with the reason, never a 0 or a date."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _ANSWERS = ("probabilities", "logits", "correct", "residuals", "log_likelihood")
 
 @dataclass(frozen=True)
 class Sides:
-    """What the model said of each side; rows whose label it does not know are left out and counted there."""
+    """What the model said of each side; rows with a label unknown to it are counted there and left out."""
 
     members: Observations
     non_members: Observations
@@ -112,7 +112,7 @@ def pooled(sides: Sides, rows: TestedRows, target: str) -> Pool:
 
 
 def _known(frame: pd.DataFrame, side: Observations) -> pd.DataFrame:
-    """Leave out the rows whose label the model does not know."""
+    """Leave out the rows with a label unknown to the model."""
     return frame[side.kept] if side.unknown_labels else frame
 
 

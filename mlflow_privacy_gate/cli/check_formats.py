@@ -19,7 +19,7 @@ _RECORDED = "Recorded in the model's tags, card and run."
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_RECORDED = "Not recorded (dry run)."
 _UNSIGNED = (
-    "The evidence is unsigned and will not open the gate: no signing key was found (--key, PRIVACY_GATE_SIGNING_KEY, "
+    "Unsigned evidence will not open the gate: no signing key was found (--key, PRIVACY_GATE_SIGNING_KEY, "
     "privacy-gate.key beside the policy)."
 )
 

@@ -1,4 +1,4 @@
-"""Progress on stderr, when it is a terminal."""
+"""Progress for people: one line on stderr, and only where that is a terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``verify``: would this promotion be allowed now, or at another time, and why."""
+"""``verify``: whether the guarded registry would allow a promotion, now or at another time, and why."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Evidence: what was measured, on which bytes, with which data; digests, statements, envelopes and their verification."""
+"""Evidence: a measurement tied to the bytes and rows it was made on; digests, statements, envelopes and their verification."""

@@ -1,7 +1,7 @@
 """The envelope: a statement's exact bytes and the signatures over them (DSSE v1.0.2).
 
 What is signed is the pre-authentication encoding ``DSSEv1 SP len(type) SP type SP len(payload) SP payload`` of the payload and its type,
-so a signature binds both. Unsigned evidence is the same envelope with an empty ``signatures`` list.
+so a signature binds both. Evidence without a signature keeps the envelope's form; its ``signatures`` list is empty.
 
 Reading is stricter than DSSE asks: one form only. JSON without duplicate keys, NaN or Infinity, exactly the keys this module writes,
 base64 in the standard alphabet with its one canonical spelling. A reader that shrugs at any of these lets two readers see

@@ -101,7 +101,7 @@ def verify_signatures(
         )
     if not opened.signatures:
         raise EvidenceRejected(
-            "it is not signed: anyone who may edit this version can forge it",
+            "it is not signed, so whoever may edit this version can forge it",
             remedy=f"have it signed with {_theirs(of_role, now)}",
         )
     signers = [_signer(opened, signature, of_role, keys, now) for signature in opened.signatures]

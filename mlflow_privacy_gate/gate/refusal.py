@@ -1,7 +1,7 @@
 """The refusal as the person who asked reads it: in MLflow's alias dialog, in a terminal, in a client's exception.
 
-Plain text in short lines; the first line stands alone. In this order: what was refused; each finding with its numbers; what would allow
-it; where the evidence is.
+Plain text in short lines; the first line stands alone. It says what was refused, then every finding with its numbers, then what would
+allow it, and last where the evidence is.
 """
 
 from __future__ import annotations

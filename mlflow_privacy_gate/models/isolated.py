@@ -1,6 +1,6 @@
 """A model in a process of its own: the gate, which may hold a signing key, never runs the model's code nor unpickles what it sends.
 
-Opening a model is running its author's code. The child process is started with an environment made from nothing, is shut in as far as
+Whoever opens a model runs its author's code. The child process is started with an environment made from nothing, is shut in as far as
 the machine allows (:mod:`.isolation.confinement`), gets rows as Arrow and answers in JSON and plain arrays, which are checked here as
 if an enemy had sent them. Its wall clock and memory are limited. What this cannot give is truth: a model's code answers for itself, in
 a child process as in-process, so it can hide what it remembers, or claim that references and refits came out as it likes.

@@ -24,7 +24,7 @@ class Verdict:
 
     ``attack`` and ``attack_auc``: the gating attack with the largest AUC (a fraction in [0, 1]), None where none was measured.
     ``confidence_auc``: the rule's own number, None for models without probabilities. ``margin``: the one in force, and where it comes
-    from. ``headroom``: margin minus attack AUC, negative over the margin. ``expires_at``: until when this verdict can be a pass.
+    from. ``headroom``: how far the attack AUC lies below it, else negative. ``expires_at``: until when this verdict can be a pass.
     """
 
     outcome: Outcome

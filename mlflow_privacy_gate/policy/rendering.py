@@ -76,7 +76,7 @@ guard:
   aliases: [production, prod, champion]
   registered_models: []
 
-# The highest attack AUC allowed (0.5 is chance). A card or a data category may only lower it.
+# The highest attack AUC allowed (0.5 is chance). Cards and data categories can lower it, never raise it.
 # 0.55 is the rule's own, credited to the Agent Wranglers machine learning playbook (CC BY 4.0):
 # https://agentwranglers.se/playbook/machine-learning/people-affected-by-the-model/training-data-extraction-test
 margin:

@@ -30,9 +30,7 @@ def validity(policy: Policy, evidence: Evidence, margin: float) -> Iterator[Find
     yield from _stability(evidence)
     yield from _positive_control(evidence, margin)
     if evidence.splits.used_for_tuning:
-        yield Finding(
-            ReasonCode.PG107, "The non-members were used for tuning, so the model may know something of them."
-        )
+        yield Finding(ReasonCode.PG107, "Tuning used the non-members, so the model may know something of them.")
     if evidence.validity.holds_training_rows:
         yield Finding(
             ReasonCode.PG403, f"The model's file itself holds training rows: {evidence.validity.holds_training_rows}."

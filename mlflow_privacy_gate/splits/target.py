@@ -1,4 +1,4 @@
-"""Which column of a split is the label: said by the caller, else by the manifest, else the one column that the model does not take."""
+"""Which column of a split is the label: the caller's word, then the manifest's, then whichever single column the model does not take."""
 
 from __future__ import annotations
 

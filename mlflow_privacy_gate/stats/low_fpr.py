@@ -24,9 +24,9 @@ _BOUND_LEVEL = 0.975
 def tpr_at_fpr(member_scores: npt.ArrayLike, non_member_scores: npt.ArrayLike, fpr: float) -> TprAtFpr:
     """Return the largest share of members above a threshold that at most a share ``fpr`` of the non-members exceeds.
 
-    With k = floor(fpr · n), taken from the decimal digits of ``fpr`` (0.29 of 100 is 29, where floats give 28), it is the share of
-    members strictly above the (k+1)-th largest non-member: a point the attacker can really have, never interpolated, right with
-    ties. ``fpr`` is a fraction in [0, 1] (0.01 = 1 %), else UsageError. Scores and errors as in
+    With k = floor(fpr · n), taken from the decimal digits of ``fpr`` (0.29 of 100 is 29, where floats give 28), it is the
+    share of members that score above, not level with, the (k+1)-th largest non-member: a point the attacker can really have, never
+    interpolated, right with ties. ``fpr`` is a fraction in [0, 1] (0.01 = 1 %), else UsageError. Scores and errors as in
     :func:`mlflow_privacy_gate.stats.attack_auc`.
     """
     return tpr_of(sort_scores(member_scores, non_member_scores), fpr)
@@ -36,8 +36,8 @@ def tpr_upper_bound(member_scores: npt.ArrayLike, non_member_scores: npt.ArrayLi
     """Return an upper bound (one-sided 97.5 %) of the TPR at a true false positive rate of ``fpr``, for use as a limit.
 
     The threshold is an order statistic that lies, with 97.5 % confidence, at or below the true (1 - fpr) quantile: the
-    (binom.ppf(0.975, n, fpr) + 1)-th largest non-member. The bound is the one-sided 97.5 % Clopper-Pearson upper limit of the share of
-    members strictly above it. (Clopper-Pearson around the estimated threshold alone would ignore that the threshold is estimated.)
+    (binom.ppf(0.975, n, fpr) + 1)-th largest non-member. The bound is Clopper and Pearson's upper limit, again one-sided 97.5 %, of the
+    share of members strictly above it. (Clopper-Pearson around the estimated threshold alone would ignore that the threshold is estimated.)
     Parameters and errors as in :func:`tpr_at_fpr`.
     """
     return upper_bound_of(sort_scores(member_scores, non_member_scores), fpr)

@@ -271,7 +271,7 @@ def test_without_a_key_it_measures_and_says_that_it_will_not_open_the_gate(polic
     policy.with_name("privacy-gate.key").unlink()
     ran = run("check", logged.uri, "--in-process")
     assert ran.exit_code == 0
-    assert "unsigned and will not open the gate" in ran.stdout
+    assert "Unsigned evidence will not open the gate" in ran.stdout
     assert run("verify", logged.uri).exit_code == 1
 
 

@@ -177,7 +177,7 @@ def test_the_block_says_formula_and_citation_of_every_attack() -> None:
 
 def test_the_block_says_what_could_not_have_been_seen_and_what_was_not_run() -> None:
     card = write_card(None, passing_view())
-    assert "With 1,200 rows a side this test would miss a leak below AUC 0.5293" in card
+    assert "With 1,200 rows a side, a leak below AUC 0.5293 would be missed" in card
     assert "- extraction: not built into this tool" in card
     assert "evidence of resistance to the attacks run" in card
 
