@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from sklearn.ensemble import RandomForestClassifier
@@ -18,6 +19,10 @@ def train_regression(features: Any, labels: Any, seed: int) -> Any:
 
 def fail(features: Any, labels: Any, seed: int) -> Any:
     raise ValueError("no such solver")
+
+
+def leave(features: Any, labels: Any, seed: int) -> Any:
+    sys.exit(0)
 
 
 NO_FUNCTION = 7

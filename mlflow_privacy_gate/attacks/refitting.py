@@ -210,7 +210,7 @@ def _named(what: str) -> Iterator[None]:
         yield
     except PrivacyGateError as exc:
         raise ModelUnusable(f"{what} cannot be used: {exc.message}") from exc
-    except Exception as exc:
+    except (Exception, SystemExit) as exc:
         raise ModelUnusable(f"{what} cannot be trained or asked: {type(exc).__name__}: {exc}") from exc
 
 

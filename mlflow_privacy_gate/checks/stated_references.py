@@ -177,7 +177,7 @@ def _imported(name: str) -> Callable[[Any, Any, int], Any]:
     module, _, attribute = name.partition(":")
     try:
         function: Callable[[Any, Any, int], Any] = getattr(importlib.import_module(module), attribute)
-    except Exception as exc:  # importing a module runs it, and it may raise anything
+    except (Exception, SystemExit) as exc:  # importing a module runs it, and it may raise anything
         raise ModelUnusable(
             f"the training function {name} cannot be imported here ({type(exc).__name__}: {exc}); "
             "install the package that holds it where the check runs"

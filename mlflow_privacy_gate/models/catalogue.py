@@ -27,8 +27,14 @@ def load_model(folder: Path) -> LoadedModel:
 
 @contextmanager
 def in_process(folder: Path) -> Iterator[LoadedModel]:
-    """Open the model in this very process, which runs its author's code with everything that this process may do."""
-    yield load_model(folder)
+    """Open the model in this very process, which runs its author's code with everything that this process may do.
+
+    ModelUnusable where that code asks for the program to end: its exit code, which may be 0, is not the check's.
+    """
+    try:
+        yield load_model(folder)
+    except SystemExit as exc:
+        raise ModelUnusable(f"the model's own code asked for the program to end (exit code {exc.code})") from exc
 
 
 def loader_for(folder: Path) -> ModelLoader:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,21 @@ class Broken(LogisticRegression):  # type: ignore[misc]
 
 class Failing(Broken):
     failing = True
+
+
+class Leaving(Broken):
+    """Ends the program when it is asked, as if all were well."""
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        sys.exit(0)
+
+
+class Chatty(Broken):
+    """Talks while it answers."""
+
+    def predict_proba(self, X: pd.DataFrame) -> Any:
+        print("thinking about", len(X), "rows")
+        return LogisticRegression.predict_proba(self, X)
 
 
 def test_probabilities_are_had_natively_where_pyfunc_would_give_labels() -> None:
@@ -230,7 +246,11 @@ def test_a_model_that_tosses_coins_is_warned_of_on_the_card_and_not_judged() -> 
     assert "Asked again" in mlflow.artifacts.load_text(f"runs:/{logged.run_id}/README.md")
 
 
-@pytest.mark.parametrize(("estimator", "words"), [(Broken(), "NaN"), (Failing(), "no GPU here")], ids=["NaN", "raises"])
+@pytest.mark.parametrize(
+    ("estimator", "words"),
+    [(Broken(), "NaN"), (Failing(), "no GPU here"), (Leaving(), "asked for the program to end")],
+    ids=["NaN", "raises", "exits"],
+)
 def test_a_model_that_fails_on_some_rows_is_never_judged_on_the_others(estimator: Any, words: str) -> None:
     with mlflow.start_run():
         estimator.fit(MEMBERS.drop(columns=TARGET), MEMBERS[TARGET])
@@ -240,6 +260,16 @@ def test_a_model_that_fails_on_some_rows_is_never_judged_on_the_others(estimator
     assert ran.exit_code == 3, ran
     assert words in ran.stderr
     assert nothing_was_written(logged)
+
+
+def test_what_a_model_prints_never_stands_in_the_answer() -> None:
+    with mlflow.start_run():
+        estimator = Chatty().fit(MEMBERS.drop(columns=TARGET).to_numpy(), MEMBERS[TARGET])
+        logged = log_model(Working(estimator), signature=False)
+        privacy_gate.log_splits(MEMBERS, NON_MEMBERS, target=TARGET, store_rows=True)
+    ran = check(logged, "--dry-run", "--output", "json")
+    assert "isolation" in json.loads(ran.stdout), ran
+    assert "thinking about" in ran.stderr
 
 
 class Working(BaseEstimator):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,18 @@ def test_a_reference_that_cannot_be_trained_is_an_error_that_names_it() -> None:
     labels[0] = 1
     with pytest.raises(ModelUnusable, match=r"reference \d of 4, on \d+ of 200 rows, cannot be trained.*ValueError"):
         references_of(LogisticRegression(), labels=labels)
+
+
+class Leaving(LogisticRegression):  # type: ignore[misc]
+    """Ends the program, as a script would, with the exit code of a success."""
+
+    def fit(self, features: Any, labels: Any) -> Leaving:
+        sys.exit(0)
+
+
+def test_a_recipe_that_asks_for_the_program_to_end_is_an_error_that_names_it() -> None:
+    with pytest.raises(ModelUnusable, match=r"reference 1 of 4.*SystemExit: 0"):
+        references_of(Leaving())
 
 
 class Unsure(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

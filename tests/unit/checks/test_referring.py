@@ -132,12 +132,17 @@ def test_a_policy_may_admit_the_function_alone(checked: Callable[..., CheckResul
         ),
         ("training_functions:no_such", "cannot be imported here"),
         ("training_functions:NO_FUNCTION", "is no function but int"),
+        ("training_functions:leave", r"reference 1 of 8, .* SystemExit: 0"),
+        ("a_script_that_ends:train", "cannot be imported here .SystemExit: 0"),
         ("training_functions:fail", r"reference 1 of 8, .* ValueError: no such solver"),
     ],
 )
 def test_a_function_that_cannot_train_is_an_error_that_names_it_and_never_a_smaller_test(
-    checked: Callable[..., CheckResult], name: str, because: str
+    checked: Callable[..., CheckResult], name: str, because: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    script = tmp_path / "a_script_that_ends.py"
+    script.write_text("import sys; sys.exit(0)", encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
     found = replace(SPLITS, training_function=TrainingFunction(name))
     with pytest.raises(ModelUnusable, match=because):
         checked(uncloneable(), policy_of("training_function"), found)

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from hostile_models import save_hostile
 
 from mlflow_privacy_gate.errors import ModelUnusable
-from mlflow_privacy_gate.models.catalogue import FLAVOURS, load_model, loader_for
+from mlflow_privacy_gate.models.catalogue import FLAVOURS, in_process, load_model, loader_for
 from mlflow_privacy_gate.models.mlmodel import read_mlmodel
 
 
@@ -44,6 +45,16 @@ def test_a_damaged_mlmodel_file_is_a_model_that_cannot_be_used(tmp_path: Path, c
 def test_a_folder_without_mlmodel_is_no_model(tmp_path: Path) -> None:
     with pytest.raises(ModelUnusable, match="no MLmodel file"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("code", ["raise SystemExit(0)", ""], ids=["when it is opened", "when it is asked"])
+def test_a_model_that_asks_for_the_program_to_end_does_not_end_the_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setenv("MLFLOW_ALLOW_PICKLE_DESERIALIZATION", "true")
+    folder = save_hostile(tmp_path / "model", code)
+    with pytest.raises(ModelUnusable, match=r"asked for the program to end \(exit code 0\)"), in_process(folder):
+        raise SystemExit(0)
 
 
 def test_a_tensor_signature_names_no_columns(tmp_path: Path) -> None:
