@@ -87,8 +87,10 @@ _UNSEEN = frozenset({"Mn", "Me", "Cf", "Cc", "Cn", "Cs", "Zs", "Zl", "Zp"})
 _BLANKS = frozenset(
     "\u115f\u1160\u2800"
 )  # fillers and the empty Braille pattern, which Unicode counts as letters and symbols
-# Two wide characters that are a circle and a stroke all the same.
-_WIDE_LOOKALIKES = str.maketrans({"\u3007": "o", "\u4e28": "l"})
+# Wide characters that are a circle, a stroke or a dash all the same.
+_WIDE_ROWS = {"o": "\u3007\u110b", "l": "\u4e28\u3021\u31d1", "-": "\u30fc\u4e00\u31d0\u301c\u3030\u30a0"}
+_WIDE_LOOKALIKES = str.maketrans({wide: plain for plain, row in _WIDE_ROWS.items() for wide in row})
+_HALF_WIDTH = "\u25a1"  # a narrow symbol that no table knows
 _ANY = "\uffff"  # is no character, so no text that was read holds it
 
 
@@ -116,7 +118,9 @@ def plain_letters(text: str) -> str:
 
 def may_look_like(text: str, glob: str) -> bool:
     """Whether a text that is not all ASCII may look like one that the glob matches; what cannot be told for certain may."""
-    read = "".join(one if one.isascii() or _wide(one) else _ANY for one in plain_letters(text))
+    # Compatibility makes a half-width character a wide one, but narrow is how it is seen.
+    narrow = "".join(_HALF_WIDTH if _half_width(one) else one for one in text)
+    read = "".join(one if one.isascii() or _wide(one) else _ANY for one in plain_letters(narrow))
     return fnmatchcase(read, "".join(_plain(piece) for piece in pieces(folded(glob))))
 
 
@@ -133,3 +137,7 @@ def _plain(piece: str) -> str:
 
 def _wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in {"W", "F"}
+
+
+def _half_width(character: str) -> bool:
+    return unicodedata.east_asian_width(character) == "H" and bool(seen(folded(character)))

@@ -25,7 +25,7 @@ from mlflow_privacy_gate.registry.translation import is_conflict
 from mlflow_privacy_gate.store.measuring import FolderAt, Looks, Unmeasured, VersionLocation
 from mlflow_privacy_gate.store.recording import Recorder, Who, newest_of
 from mlflow_privacy_gate.store.refusals import finding_of, is_an_answer, refused, target_of
-from mlflow_privacy_gate.store.routes import Request
+from mlflow_privacy_gate.store.routes import Request, check_length
 from mlflow_privacy_gate.store.subjects import Subject
 from mlflow_privacy_gate.store.turns import Turn, Turns
 from mlflow_privacy_gate.vocabulary import ReasonCode
@@ -162,6 +162,7 @@ class PromotionGuard:
     def _guarding(self, promotion: Promotion[_T]) -> Policy | None:
         """Return the policy that guards this request, None where it is no promotion; PolicyError where that cannot be known."""
         request = promotion.request
+        check_length(request)
         with self._turns.primary():
             try:
                 policy = self._last_read = self._policy_file.current()

@@ -7,9 +7,15 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from mlflow.entities.model_registry.model_version_stages import STAGE_ARCHIVED, STAGE_NONE
+from mlflow.exceptions import MlflowException
+from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
 
 from mlflow_privacy_gate import gate
 from mlflow_privacy_gate.policy.model import Policy
+
+LONGEST_VALUE = (
+    1_000  # characters; MLflow's own limit is 255 for an alias, and three times that for a name in three parts
+)
 
 
 class Request(Protocol):
@@ -93,3 +99,15 @@ class IntoName:
     def guarded_blindly(self, last: Policy | None) -> bool:
         """What the last readable policy guarded; any name where none has been read."""
         return last is None or self.guarded_by(last)
+
+
+def check_length(request: Request) -> None:
+    """Answer for an alias or name that no registry takes before it is compared with anything.
+
+    Unicode's forms of a text can take a time that grows with the square of its length, in which a worker does nothing else.
+    """
+    if len(request.value) > LONGEST_VALUE:
+        raise MlflowException(
+            f"{request.route}: expected at most {LONGEST_VALUE:,} characters, got {len(request.value):,}",
+            INVALID_PARAMETER_VALUE,
+        )

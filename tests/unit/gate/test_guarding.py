@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mlflow_privacy_gate.gate import guarded_alias, guarded_name, guarded_stage
-from mlflow_privacy_gate.gate.lookalikes import _CAPITALS, _SMALLS, folded, plain_letters
+from mlflow_privacy_gate.gate.lookalikes import _CAPITALS, _SMALLS, _WIDE_ROWS, folded, plain_letters
 from mlflow_privacy_gate.policy import built_in_policy, parse_policy
 from mlflow_privacy_gate.policy.model import Guard
 
@@ -159,10 +159,41 @@ DIGITS = [chr(point) for point in range(0x80, 0x110000) if unicodedata.category(
 DASHES = [chr(point) for point in range(0x80, 0x110000) if unicodedata.category(chr(point)) == "Pd"]
 
 
-@pytest.mark.parametrize("dash", [*DASHES, "\u2212", "\u02d7", "\u2043"])
+@pytest.mark.parametrize("dash", [*DASHES, "\u2212", "\u02d7", "\u2043", "\uff70", "\u30fc", "\u4e00"])
 def test_a_dash_of_any_kind_unguards_no_name(dash: str) -> None:
-    if unicodedata.east_asian_width(unicodedata.normalize("NFKC", dash)) not in "WF":
-        assert guarded_name(NAMES, f"prod{dash}credit")
+    assert guarded_name(NAMES, f"prod{dash}credit")
+
+
+HALF_WIDTH = [chr(point) for point in range(0x80, 0x110000) if unicodedata.east_asian_width(chr(point)) == "H"]
+
+
+@pytest.mark.parametrize("narrow", HALF_WIDTH)
+def test_a_half_width_character_unguards_no_name_though_its_wide_form_would(narrow: str) -> None:
+    shown = plain_letters(narrow) != ""
+    assert guarded_alias(BUILT_IN, f"pr{narrow}d" if shown else f"pro{narrow}d")
+
+
+@pytest.mark.parametrize(("plain", "wide"), [(plain, wide) for plain, row in _WIDE_ROWS.items() for wide in row])
+def test_a_wide_circle_stroke_or_dash_unguards_no_name(plain: str, wide: str) -> None:
+    written = {"o": f"pr{wide}d-x", "l": f"{wide}ive", "-": f"prod{wide}x"}[plain]
+    assert guarded_name(NAMES, written)
+
+
+@pytest.mark.parametrize(
+    "alias",
+    [
+        *("staging-candidate", "champion-v2", "champion2", "production-eu", "prodigy", "candidate"),
+        *(
+            "\u672c\u756a",
+            "\u5019\u88dc",
+            "\u30c1\u30e3\u30f3\u30d4\u30aa\u30f3",
+            "\u30e2\u30c7\u30eb\u30fc",
+        ),  # Japanese
+        *("\u0442\u0435\u0441\u0442", "gr\u00f6\u00dfe", "\u00e9t\u00e9-2", "\U0001f3c6", "v2\u2013test"),
+    ],
+)
+def test_an_innocent_alias_is_free(alias: str) -> None:
+    assert not guarded_alias(BUILT_IN, alias)
 
 
 def test_a_digit_of_any_script_unguards_no_name_and_no_alias() -> None:

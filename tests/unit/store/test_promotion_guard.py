@@ -241,6 +241,36 @@ def test_a_number_that_no_registry_holds_is_mlflows_own_answer(bench: Bench, ver
         assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
 
 
+@pytest.mark.parametrize("mode", ["enforce", "warn", "unreadable"])
+def test_a_name_longer_than_any_registry_takes_is_answered_before_anything_is_compared(
+    bench: Bench, policy_path: Path, mode: str
+) -> None:
+    write_policy(policy_path, SIGNER, f"{GUARD}\nmode: {mode}")
+    original = bench.checked()
+    # Putting so many marks in their order takes Unicode minutes, and a worker that does not answer meanwhile is killed.
+    endless = "a" + "\u0300\u0316" * 200_000
+    before, started = list(bench.inner.written), time.monotonic()
+    for action in (
+        partial(bench.store.set_registered_model_alias, "credit", endless, "1"),
+        partial(bench.store.create_model_version, endless, "s3://bucket/model"),
+        partial(bench.store.copy_model_version, original, endless),
+        partial(bench.store.rename_registered_model, "credit", endless),
+    ):
+        with pytest.raises(MlflowException, match=r"at most 1,000 characters, got 400,001") as caught:
+            action()
+        assert caught.value.error_code == "INVALID_PARAMETER_VALUE"
+    assert time.monotonic() - started < 2
+    assert (bench.inner.written, list(bench.inner.stored)) == (before, [("credit", 1)])
+
+
+def test_the_longest_name_that_is_compared_is_compared_at_once(bench: Bench) -> None:
+    bench.inner.add("credit")
+    started = time.monotonic()
+    for letters in ("\u0300\u0316" * 500, "\ufdfa" * 1000):
+        bench.store.set_registered_model_alias("credit", letters, "1")
+    assert time.monotonic() - started < 2
+
+
 def test_bytes_that_change_while_they_are_looked_at_are_refused(bench: Bench) -> None:
     bench.checked()
     bench.change = bench.swap
