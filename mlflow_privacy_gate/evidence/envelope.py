@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from mlflow_privacy_gate.evidence.signing import Signer
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
+MOST_SIGNATURES = 16  # each costs an attempt with every trusted key, and one believed is enough
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,8 @@ def strict_base64(value: object, where: str) -> bytes:
 def _signatures(value: object) -> tuple[Signature, ...]:
     if not isinstance(value, list):
         _reject("envelope.signatures", f"expected a list, got {type(value).__name__}")
+    if len(value) > MOST_SIGNATURES:
+        _reject("envelope.signatures", f"expected at most {MOST_SIGNATURES}, got {len(value)}")
     signatures = []
     for index, item in enumerate(value):
         where = f"envelope.signatures[{index}]"

@@ -47,6 +47,7 @@ from mlflow_privacy_gate.vocabulary import (
 OfficerStatement: TypeAlias = SignOff | Waiver | Exemption
 _T = TypeVar("_T", bound=SignOff | Waiver | Exemption)
 _ID_DIGITS = 12
+MOST_OF_A_KIND = 32  # read of one version, while every other promotion waits
 _PREDICATES = "https://github.com/mlflow-privacy-gate/mlflow-privacy-gate"
 
 
@@ -117,10 +118,13 @@ def sign_statement(statement: OfficerStatement, signer: Signer) -> SignedStateme
 
 
 def attached(tags: Mapping[str, str] | None) -> Attached:
-    """Find the statements among a version's tags, in the order of the tags' names."""
+    """Find the statements among a version's tags, in the order of the tags' names; of each kind the first 32.
+
+    Whoever crowds out a statement that way could as well have deleted it.
+    """
 
     def values(tag: str) -> tuple[str, ...]:
-        return tuple(value for key, value in sorted((tags or {}).items()) if key.startswith(f"{tag}."))
+        return tuple(value for key, value in sorted((tags or {}).items()) if key.startswith(f"{tag}."))[:MOST_OF_A_KIND]
 
     return Attached(values(WAIVER_TAG), values(SIGN_OFF_TAG), values(EXEMPTION_TAG))
 

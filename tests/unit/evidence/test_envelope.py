@@ -91,6 +91,7 @@ MALFORMED = {
     "a signature that is no object": json.dumps(fields(signatures=["x"])).encode(),
     "a signature without key id": json.dumps(fields(signatures=[{"sig": "AA=="}])).encode(),
     "a signature with more": json.dumps(fields(signatures=[{"keyid": "", "sig": "AA==", "cert": ""}])).encode(),
+    "more signatures than anyone needs": json.dumps(fields(signatures=[{"keyid": "", "sig": "AA=="}] * 17)).encode(),
     "a null key id": json.dumps(fields(signatures=[{"keyid": None, "sig": "AA=="}])).encode(),
     "a tag that is no base64": "no base64!",
     "a tag with a line break": base64.b64encode(sign(b"{}", SIGNER)).decode() + "\n",

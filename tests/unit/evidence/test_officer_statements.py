@@ -19,6 +19,7 @@ from mlflow_privacy_gate.errors import EvidenceRejected, UsageError
 from mlflow_privacy_gate.evidence.envelope import sign
 from mlflow_privacy_gate.evidence.keys import TrustedKey
 from mlflow_privacy_gate.evidence.officer_statements import (
+    MOST_OF_A_KIND,
     OfficerStatement,
     attached,
     exemptions_in_force,
@@ -29,7 +30,7 @@ from mlflow_privacy_gate.evidence.officer_statements import (
 )
 from mlflow_privacy_gate.evidence.officers import Exemption, Scope, ScopeKind, SignOff, Waiver
 from mlflow_privacy_gate.evidence.statement import statement_bytes
-from mlflow_privacy_gate.vocabulary import KeyRole, ReasonCode
+from mlflow_privacy_gate.vocabulary import EXEMPTION_TAG, SIGN_OFF_TAG, WAIVER_TAG, KeyRole, ReasonCode
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=timezone.utc)
 TESTER = fresh_signer()
@@ -230,6 +231,15 @@ def test_statements_are_found_in_their_own_tags_and_nowhere_else() -> None:
     assert found.sign_offs == (made["sign-off"].tag_value,)
     assert found.exemptions == (made["exemption"].tag_value,)
     assert attached(None) == attached({})
+
+
+def test_no_more_statements_of_a_kind_are_read_than_can_be_read_at_once() -> None:
+    tags = {
+        f"{tag}.{number:04}": str(number) for tag in (WAIVER_TAG, SIGN_OFF_TAG, EXEMPTION_TAG) for number in range(500)
+    }
+    found = attached(tags)
+    first = tuple(map(str, range(MOST_OF_A_KIND)))
+    assert (found.waivers, found.sign_offs, found.exemptions) == (first, first, first)
 
 
 def test_two_waivers_stand_side_by_side() -> None:
