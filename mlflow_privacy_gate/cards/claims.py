@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from mlflow_privacy_gate.cards.particulars import RELEASE_CONTEXTS, AuthorsWords
 from mlflow_privacy_gate.errors import CardError
 from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
+from mlflow_privacy_gate.stats.renyi import LEAST_NOISE, MOST_NOISE, MOST_STEPS, NOISE_EXPECTED, STEPS_EXPECTED
 
 CLAIM_KEYS = ("personal_data", "data_categories", "max_attack_auc", "differential_privacy")
 WORD_KEYS = ("training_data", "cohort", "use_agreement", "release_context")
@@ -80,8 +81,8 @@ def _differential_privacy(section: Mapping[object, object], outer: _Reading) -> 
     delta = inner.number(claim, "delta", "a fraction in [0, 1)", lambda v: 0 <= v < 1, required=True)
     unit, accountant = inner.text(claim, "unit"), inner.text(claim, "accountant")
     rate = inner.number(claim, "sampling_rate", "a fraction in (0, 1]", lambda v: 0 < v <= 1)
-    noise = inner.number(claim, "noise_multiplier", "a number above 0", lambda v: v > 0)
-    steps = inner.number(claim, "steps", "a whole number above 0", lambda v: v > 0 and v == int(v))
+    noise = inner.number(claim, "noise_multiplier", NOISE_EXPECTED, lambda v: LEAST_NOISE <= v <= MOST_NOISE)
+    steps = inner.number(claim, "steps", STEPS_EXPECTED, lambda v: 1 <= v <= MOST_STEPS and v == int(v))
     if epsilon is None or delta is None:
         return None
     return DifferentialPrivacyClaim(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from mlflow_privacy_gate import stats
 from mlflow_privacy_gate.attacks.catalogue import learns_membership
+from mlflow_privacy_gate.errors import UsageError
 from mlflow_privacy_gate.evidence.facts import DifferentialPrivacyClaim, PrivacyBudgetFacts, RecomputedEpsilon
 from mlflow_privacy_gate.stats.accounting import AccountedEpsilon, account_prv, account_rdp, why_no_prv
 
@@ -65,12 +66,13 @@ def _recomputed(claim: DifferentialPrivacyClaim) -> tuple[tuple[RecomputedEpsilo
         return (), ("The claimed epsilon was not recomputed: the card does not state sampling rate, noise and steps.",)
     if claim.delta == 0:
         return (), ("The claimed epsilon was not recomputed: Gaussian noise has no finite one at delta 0.",)
-    missing = why_no_prv()
-    accountants: list[Callable[[float, float, int, float], AccountedEpsilon]] = [account_rdp]
+    bound, missing = _stated(account_rdp(rate, noise, steps, claim.delta)), why_no_prv()
     if missing is None:
-        accountants.append(account_prv)
-    said = () if missing is None else (f"The claimed epsilon was recomputed as an upper bound only: {missing}.",)
-    return tuple(_stated(account(rate, noise, steps, claim.delta)) for account in accountants), said
+        try:
+            return (bound, _stated(account_prv(rate, noise, steps, claim.delta))), ()
+        except UsageError as exc:
+            missing = exc.message
+    return (bound,), (f"The claimed epsilon was recomputed as an upper bound only: {missing}.",)
 
 
 def _stated(found: AccountedEpsilon) -> RecomputedEpsilon:

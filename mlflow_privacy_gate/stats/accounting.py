@@ -8,6 +8,7 @@ gives the smallest epsilon of the usual definitions: a claim below it holds unde
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -43,16 +44,22 @@ def account_rdp(sampling_rate: float, noise_multiplier: float, steps: int, delta
 def account_prv(sampling_rate: float, noise_multiplier: float, steps: int, delta: float) -> AccountedEpsilon:
     """Work out epsilon tightly, by ``dp-accounting``. Parameters as in :func:`.renyi.renyi_epsilon`.
 
-    UsageError, which says what to install, where the package is missing.
+    Infinite where it is so large that e to the power of epsilon is none. UsageError, which says what to install, where the package is
+    missing, and where the steps are too many for this machine's memory.
     """
     require_training(sampling_rate, noise_multiplier, steps, delta)
     found = _privacy_loss_distribution()
     bound = renyi_epsilon(sampling_rate, noise_multiplier, steps, delta)
     step = max(_FINEST_STEP, _STEP_PER_EPSILON * bound)
-    once = found.from_gaussian_mechanism(
-        noise_multiplier, value_discretization_interval=step, sampling_prob=sampling_rate
-    )
-    epsilon = float(once.self_compose(steps).get_epsilon_for_delta(delta))
+    try:
+        once = found.from_gaussian_mechanism(
+            noise_multiplier, value_discretization_interval=step, sampling_prob=sampling_rate
+        )
+        epsilon = float(once.self_compose(steps).get_epsilon_for_delta(delta))
+    except OverflowError:
+        epsilon = math.inf
+    except MemoryError as exc:
+        raise UsageError(f"{steps:,} steps at this noise take more memory than there is") from exc
     return AccountedEpsilon(PRV, epsilon, _PACKAGE, version(_PACKAGE))
 
 

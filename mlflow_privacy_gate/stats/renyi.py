@@ -25,10 +25,18 @@ _NEGLIGIBLE = -30.0  # of the sum so far, as a logarithm
 _TERMS_TRIED = (1_000, 40_000)
 
 
+# Beyond these a double no longer holds what epsilon is made of; no training comes near.
+LEAST_NOISE, MOST_NOISE = 1e-6, 1e6
+MOST_STEPS = 10**12
+NOISE_EXPECTED = "a number from 1e-6 to 1e6"
+STEPS_EXPECTED = "a whole number from 1 to 10^12"
+
+
 def renyi_epsilon(sampling_rate: float, noise_multiplier: float, steps: int, delta: float) -> float:
     """Return an upper bound on epsilon at ``delta``; infinite where no order gives one.
 
-    ``sampling_rate`` in (0, 1], ``noise_multiplier`` above 0, ``steps`` a whole number above 0, ``delta`` in (0, 1); UsageError otherwise.
+    ``sampling_rate`` in (0, 1], ``noise_multiplier`` from 1e-6 to 1e6, ``steps`` a whole number from 1 to 10^12, ``delta`` in (0, 1);
+    UsageError otherwise.
     """
     require_training(sampling_rate, noise_multiplier, steps, delta)
     orders = np.array(ORDERS)
@@ -41,8 +49,8 @@ def require_training(sampling_rate: float, noise_multiplier: float, steps: int, 
     """Raise UsageError unless these describe a training whose epsilon can be worked out."""
     for name, fits, expected, got in (
         ("sampling_rate", 0.0 < sampling_rate <= 1.0, "a fraction in (0, 1]", sampling_rate),
-        ("noise_multiplier", 0.0 < noise_multiplier < math.inf, "a number above 0", noise_multiplier),
-        ("steps", steps >= 1, "a whole number above 0", steps),
+        ("noise_multiplier", LEAST_NOISE <= noise_multiplier <= MOST_NOISE, NOISE_EXPECTED, noise_multiplier),
+        ("steps", 1 <= steps <= MOST_STEPS, STEPS_EXPECTED, steps),
         ("delta", 0.0 < delta < 1.0, "a fraction in (0, 1)", delta),
     ):
         if not fits:

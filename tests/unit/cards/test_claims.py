@@ -71,7 +71,12 @@ def test_an_authors_words_on_data_and_use_are_read_and_claim_nothing() -> None:
             "  differential_privacy: {epsilon: -1, delta: 0}",
             "differential_privacy.epsilon: expected a number of at least 0",
         ),
-        ("  differential_privacy: {epsilon: 1, delta: 0, steps: 1.5}", "steps: expected a whole number above 0"),
+        ("  differential_privacy: {epsilon: 1, delta: 0, steps: 1.5}", "steps: expected a whole number from 1 to"),
+        ("  differential_privacy: {epsilon: 1, delta: 0, steps: 1e13}", "steps: expected a whole number from 1 to"),
+        (
+            "  differential_privacy: {epsilon: 1, delta: 0, noise_multiplier: 1e-300}",
+            "noise_multiplier: expected a number from 1e-6 to 1e6",
+        ),
         (
             "  differential_privacy: {epsilon: 1, delta: 0, noise_multiplyer: 2}",
             "unknown key 'noise_multiplyer' (did you mean noise_multiplier?)",

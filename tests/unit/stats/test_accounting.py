@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from importlib.metadata import version
@@ -59,6 +60,13 @@ def test_a_training_without_any_privacy_to_speak_of_takes_no_more_memory_than_ot
     training: tuple[float, float, int, float],
 ) -> None:
     assert 1000 < account_prv(*training).epsilon <= account_rdp(*training).epsilon
+
+
+@needs_dp_accounting
+@pytest.mark.parametrize("rate", [1e-12, 1.0])
+def test_an_epsilon_beyond_every_exponential_is_infinite_and_no_fault_of_ours(rate: float) -> None:
+    assert account_prv(rate, 1e-6, 10**6, 1e-5).epsilon == math.inf
+    assert 1e7 < account_rdp(rate, 1e-6, 10**6, 1e-5).epsilon < math.inf
 
 
 def test_without_the_extra_the_upper_bound_is_still_there_and_the_message_says_what_to_install() -> None:
