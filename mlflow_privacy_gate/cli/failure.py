@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 
 import click
 
-from mlflow_privacy_gate.errors import InternalError, PrivacyGateError
+from mlflow_privacy_gate.errors import EvidenceRejected, InternalError, PrivacyGateError
 from mlflow_privacy_gate.vocabulary import REASONS, ReasonCode
 
 
@@ -34,7 +34,8 @@ def failure_of(error: Exception, command: str) -> Failure:
     if isinstance(error, click.ClickException):
         return Failure(None, error.format_message(), _help(command), error.exit_code)
     if isinstance(error, PrivacyGateError):
-        remedy = REASONS[error.code].remedy if error.code else _help(command)
+        own = error.remedy if isinstance(error, EvidenceRejected) else None
+        remedy = own or (REASONS[error.code].remedy if error.code else _help(command))
         return Failure(str(error.code) if error.code else None, error.message, remedy, error.exit_code)
     code = ReasonCode.PG909
     said = f"a fault of mlflow-privacy-gate, please report it: {error!r}"

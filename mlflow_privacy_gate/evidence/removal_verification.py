@@ -45,7 +45,11 @@ def verify_removal(
     evidence = read_removal_statement(opened.payload)
     _check_subject(evidence, model_digest, query_digest)
     if evidence.audited_at > now + CLOCK_SKEW:
-        raise EvidenceRejected(f"audited at {evidence.audited_at}, which is after now ({now})", code=ReasonCode.PG005)
+        raise EvidenceRejected(
+            f"audited at {evidence.audited_at}, which is after now ({now})",
+            code=ReasonCode.PG005,
+            remedy="compare the clocks of the two machines, and verify again once that time has come",
+        )
     return VerifiedRemoval(evidence, opened.sha256, signer.id)
 
 
@@ -54,10 +58,13 @@ def _check_subject(evidence: RemovalEvidence, model_digest: str, query_digest: s
         raise EvidenceRejected(
             f"the audit is of the bytes {evidence.model_digest[:16]}…, the stored model is {model_digest[:16]}…",
             code=ReasonCode.PG004,
+            remedy="name the version that was audited; where it is this one, find out why its bytes changed and audit it again",
         )
     query = evidence.side("query")
     assert query is not None  # no evidence is made without one
     if query_digest is not None and query.digest != query_digest:
         raise EvidenceRejected(
-            f"the audit is of the rows {query.digest}, those handed in are {query_digest}", code=ReasonCode.PG004
+            f"the audit is of the rows {query.digest}, those handed in are {query_digest}",
+            code=ReasonCode.PG004,
+            remedy="hand in the very rows that were audited, or audit the model on these (`mlflow-privacy-gate audit-removal`)",
         )

@@ -93,6 +93,24 @@ def test_what_is_not_a_trusted_testers_word_on_these_bytes_and_rows_is_refused(
     assert caught.value.code is code
 
 
+@pytest.mark.parametrize(
+    ("changes", "help_given"),
+    [
+        ({"model_digest": "c" * 64}, "name the version that was audited"),
+        ({"query_digest": f"rowset-sha256/v1:{'c' * 64}"}, "hand in the very rows that were audited"),
+        ({"now": NOW - timedelta(hours=1)}, "compare the clocks"),
+    ],
+    ids=["other bytes", "other rows", "not yet"],
+)
+def test_an_audit_that_does_not_fit_says_what_would_help_an_audit_not_what_would_help_a_check(
+    changes: dict[str, Any], help_given: str
+) -> None:
+    with pytest.raises(EvidenceRejected) as caught:
+        verified(**changes)
+    assert help_given in (caught.value.remedy or "")
+    assert "check the version" not in (caught.value.remedy or "")
+
+
 def test_a_membership_tests_evidence_is_no_removal_audit() -> None:
     from evidence_builder import passing_evidence
 
