@@ -74,7 +74,6 @@ class Splits:
     as_logged: bool | None = None
     as_logged_note: str | None = None
     used_for_tuning: bool | None = None
-    score_columns: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     training_function: TrainingFunction | None = None
     reference_models: ReferenceModels | None = None
