@@ -106,9 +106,10 @@ def count_above_largest(counted: FloatArray, non_members: FloatArray, rank: int)
     return len(counted) - int(np.searchsorted(counted, threshold, side="right"))
 
 
-def require_fpr(fpr: float) -> None:
+def require_fpr(fpr: object) -> None:
     """Raise UsageError unless ``fpr`` is a fraction in [0, 1]."""
-    if not 0.0 <= fpr <= 1.0:
+    number = isinstance(fpr, (int, float, np.integer, np.floating)) and not isinstance(fpr, bool)
+    if not (number and 0.0 <= float(fpr) <= 1.0):  # type: ignore[arg-type]  # a number
         raise UsageError(f"fpr: expected a fraction in [0, 1], got {fpr!r} (1 % is 0.01)")
 
 

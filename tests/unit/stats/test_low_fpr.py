@@ -107,8 +107,8 @@ def test_infinite_scores_do_not_upset_the_threshold() -> None:
     assert (result.value, result.realised_fpr) == (0.5, 0.25)
 
 
-@pytest.mark.parametrize("fpr", [-0.01, 1.5, float("nan"), 5.0])
-def test_a_rate_that_is_no_fraction_is_a_usage_error(fpr: float) -> None:
+@pytest.mark.parametrize("fpr", [-0.01, 1.5, float("nan"), 5.0, "0.01", None, True])
+def test_a_rate_that_is_no_fraction_is_a_usage_error(fpr: Any) -> None:
     with pytest.raises(UsageError, match="fraction"):
         tpr_at_fpr([1.0], [0.0], fpr)
     with pytest.raises(UsageError, match="fraction"):
