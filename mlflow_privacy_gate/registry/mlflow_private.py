@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import os
+import re
 import sys
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
@@ -34,6 +35,7 @@ _SERVER_HANDLERS = "mlflow.server.handlers"
 _BACKEND_VARIABLE = "_MLFLOW_SERVER_FILE_STORE"
 _ARTIFACT_ROOT_VARIABLE = "_MLFLOW_SERVER_ARTIFACT_ROOT"
 _ARTIFACTS_ROUTE = "/api/2.0/mlflow-artifacts/artifacts/"
+_AMBIGUOUS = re.compile(r"[%\x00-\x1f\x7f]")
 
 
 def _private(module: str, name: str) -> Any:
@@ -149,11 +151,11 @@ def names_this_server(location: str) -> bool:
     """Whether clients that read a proxied ``location`` ask this server and see the very path the server maps it to.
 
     A location without a host means the server in use. One with a host is believed only where it begins like the default artifact root that
-    the server's operator set: anybody may create an experiment whose artifacts lie on a host of their own. Escapes, queries
-    and fragments are read differently by clients and servers, so a location that holds any names nothing for certain.
+    the server's operator set: anybody may create an experiment whose artifacts lie on a host of their own. Escapes, queries,
+    fragments and control characters are read differently by clients and servers, so a location that holds any names nothing for certain.
     """
     here, root = urlsplit(location), urlsplit(os.environ.get(_ARTIFACT_ROOT_VARIABLE, ""))
-    if here.query or here.fragment or "%" in location or ".." in here.path.split("/"):
+    if here.query or here.fragment or _AMBIGUOUS.search(location) or ".." in here.path.split("/"):
         return False
     if here.scheme.lower() == "mlflow-artifacts" and not here.netloc:
         return True

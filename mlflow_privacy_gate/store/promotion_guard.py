@@ -35,6 +35,7 @@ _W = TypeVar("_W")
 _logger = logging.getLogger(__name__)
 
 _TRIES = 5  # of one request, while versions move under it or the database gives it up for another
+_MOST_REFUSED = 20  # versions that one rename is told of: every other promotion waits meanwhile
 _MADE = frozenset({gate.Route.CREATE, gate.Route.COPY})
 
 
@@ -255,7 +256,7 @@ class PromotionGuard:
     def _rule(
         self, turn: Turn, recorder: Recorder, promotion: Promotion[_T], subjects: Sequence[Subject], looks: Looks
     ) -> list[Ruled]:
-        """Decide each version with what the ledger knows of its bytes; _Refused with all of them when one may not be promoted."""
+        """Decide each version with what the ledger knows of its bytes; _Refused with those decided when one may not be promoted."""
         rulings = []
         policy = recorder.policy
         assert policy is not None
@@ -286,6 +287,8 @@ class PromotionGuard:
             if decision.allowed and decision.refusal:  # modes warn and off
                 _logger.warning("privacy gate: %s", decision.refusal)
             rulings.append(Ruled(subject, decision))
+            if len(_texts(rulings)) == _MOST_REFUSED:
+                break
         if not all(ruled.decision.allowed for ruled in rulings):
             raise _Refused(rulings)
         return rulings

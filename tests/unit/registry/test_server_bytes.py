@@ -50,6 +50,8 @@ def location_of(name: str, version: str) -> str:
         ("mlflow-artifacts:/0/model?version=2", "mlflow-artifacts:/", False),
         ("mlflow-artifacts:/0/model#2", "mlflow-artifacts:/", False),
         ("mlflow-artifacts:/0/../1/model", "mlflow-artifacts:/", False),
+        ("mlflow-artifacts:/0/mo\tdel", "mlflow-artifacts:/", False),
+        ("mlflow-artifacts:/0/model\n", "mlflow-artifacts:/", False),
     ],
 )
 def test_only_what_clients_read_from_this_server_is_ours(

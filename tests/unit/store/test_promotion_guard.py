@@ -241,6 +241,19 @@ def test_a_number_that_no_registry_holds_is_mlflows_own_answer(bench: Bench, ver
         assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
 
 
+def test_a_rename_of_very_many_versions_is_refused_after_the_first_twenty(bench: Bench) -> None:
+    passing = bench.checked()
+    for _ in range(100):
+        bench.inner.add("credit")
+    text = bench.refusal(lambda: bench.store.rename_registered_model("credit", "live-credit"))
+    assert [f"credit version {number}:" in text for number in (2, 21, 22, 101)] == [True, True, False, False]
+    for number in range(2, 102):
+        bench.store.delete_model_version("credit", str(number))
+    bench.inner.stored.update({("credit", number): passing for number in range(2, 42)})
+    bench.store.rename_registered_model("credit", "live-credit")
+    assert bench.inner.written == [("rename", "credit", "live-credit")]
+
+
 @pytest.mark.parametrize("mode", ["enforce", "warn", "unreadable"])
 def test_a_name_longer_than_any_registry_takes_is_answered_before_anything_is_compared(
     bench: Bench, policy_path: Path, mode: str
