@@ -67,7 +67,7 @@ def put_block(body: str, block: str, newline: str, *, first_line: int = 1) -> st
     before, after = (body[: place.start], body[place.end :]) if place is not None else (body, "")
     if before and not before.endswith("\n"):
         before += newline
-    if before.strip() and before.removesuffix("\n").removesuffix("\r").rpartition("\n")[2].strip():
+    if before.removesuffix("\n").removesuffix("\r").rpartition("\n")[2].strip():
         before += newline
     if after and after.partition("\n")[0].strip():
         after = newline + after

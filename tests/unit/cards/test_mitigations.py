@@ -57,3 +57,12 @@ def test_no_paper_says_that_a_trial_helped_which_did_not(render: object) -> None
     assert "to help" not in paper
     assert "What was tried on this model and measured, best first" in paper
     assert NO_HELP in paper
+
+
+@pytest.mark.parametrize("kind", ["classification", "label_only", "regression", "density"])
+@pytest.mark.parametrize("render", [html_report, markdown_report, lambda view: write_card(None, view)])
+def test_rounding_is_advised_only_where_the_model_gives_probabilities(kind: str, render: object) -> None:
+    assert callable(render)
+    paper = render(card_view(evidence(FAILING_AUCS, kind=kind), verdict(Outcome.FAIL), particulars(mitigations=())))
+    assert "training with differential privacy" in paper
+    assert ("rounded probabilities" in paper) is (kind == "classification")
