@@ -65,7 +65,7 @@ class FirstRun:
 
 @pytest.fixture(scope="module")
 def first(tmp_path_factory: pytest.TempPathFactory) -> FirstRun:
-    home = tmp_path_factory.mktemp("home")
+    home = tmp_path_factory.mktemp("a home")
     started = time.monotonic()
     return FirstRun(home, demo(home), time.monotonic() - started)
 
