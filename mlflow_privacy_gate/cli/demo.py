@@ -18,6 +18,7 @@ from mlflow_privacy_gate.cli.init import POLICY_FILE, guarded_server, write_key_
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.table import Table
 
     from mlflow_privacy_gate.checks import CheckResult
 
@@ -241,26 +242,11 @@ def quiet_mlflow() -> Iterator[None]:
 def report(attempts: list[Attempt], folder: Path) -> None:
     """Print the table, the refusals, where things lie, and the command that opens MLflow on them."""
     from rich.console import Console
-    from rich.table import Table
 
-    from mlflow_privacy_gate.cards.numbers import exact
     from mlflow_privacy_gate.vocabulary import Outcome
 
-    table = Table(title="What became of each model")
-    for heading in ("model", "version", "attack AUC", "margin", "verdict", "Production", "under preset thorough"):
-        table.add_column(heading)
-    for one in attempts:
-        table.add_row(
-            one.name,
-            one.version,
-            measured(one.result),
-            exact(one.result.margin),
-            str(one.result.verdict),
-            "refused" if one.refusal else "promoted",
-            f"{one.thorough.verdict}: {measured(one.thorough)}",
-        )
     console = Console(width=max(100, shutil.get_terminal_size().columns))
-    console.print(table)
+    console.print(table_of(attempts))
     for one in attempts:
         if one.result.verdict is Outcome.PASS and one.thorough.verdict is Outcome.FAIL:
             console.print(
@@ -284,6 +270,28 @@ def report(attempts: list[Attempt], folder: Path) -> None:
     database = f"sqlite:///{folder / 'mlflow.db'}"
     command = guarded_server(folder / POLICY_FILE, database, "--default-artifact-root", str(folder / "mlartifacts"))
     console.print(command, markup=False, highlight=False, soft_wrap=True)
+
+
+def table_of(attempts: list[Attempt]) -> Table:
+    """Lay out what became of each model, one row each."""
+    from rich.table import Table
+
+    from mlflow_privacy_gate.cards.numbers import exact
+
+    table = Table(title="What became of each model")
+    for heading in ("model", "version", "attack AUC", "margin", "verdict", "Production", "under preset thorough"):
+        table.add_column(heading)
+    for one in attempts:
+        table.add_row(
+            one.name,
+            one.version,
+            measured(one.result),
+            exact(one.result.margin),
+            str(one.result.verdict),
+            "refused" if one.refusal else "promoted",
+            f"{one.thorough.verdict}: {measured(one.thorough)}",
+        )
+    return table
 
 
 def measured(result: CheckResult) -> str:

@@ -6,7 +6,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -18,6 +18,12 @@ from mlflow_privacy_gate.cli.options import (
     server_options,
     target_options,
 )
+
+if TYPE_CHECKING:
+    from mlflow_privacy_gate.evidence.subject import ResolvedModel
+    from mlflow_privacy_gate.gate import Decision, Route
+    from mlflow_privacy_gate.policy import Policy
+    from mlflow_privacy_gate.registry._interface import Registry
 
 
 @click.command("promote", epilog="Example: mlflow-privacy-gate promote models:/credit/7 --alias champion")
@@ -47,63 +53,88 @@ def command(
     that only waivers let through shows WAIVED here and in its verdict tag, never pass. Exit codes: 0 promoted, 1 failed or refused, 2
     usage or policy, 3 could not judge, 4 could not look.
     """
-    from mlflow_privacy_gate import check
-    from mlflow_privacy_gate.cli.check_formats import result_fields, text
-    from mlflow_privacy_gate.cli.progress import shown_progress
     from mlflow_privacy_gate.cli.verify import decision_fields, decision_text, exit_code, parse_moment, promotion_named
-    from mlflow_privacy_gate.gate import Route
     from mlflow_privacy_gate.gate.examining import examine
     from mlflow_privacy_gate.policy import find_policy
     from mlflow_privacy_gate.registry.mlflow_registry import MlflowRegistry
-    from mlflow_privacy_gate.vocabulary import VERDICT_TAG
 
     in_force = find_policy(policy, os.environ, Path.cwd())
     registry = MlflowRegistry(tracking_uri, registry_uri)
     route, value = promotion_named(stage, alias, in_force)
     model = registry.resolve(model_uri)
-    said: dict[str, Any] = {"promoted": False, "check": None, "decision": None}
+    pinned = f"models:/{model.name}/{model.version}" if model.versioned else model_uri
+    told = _Told(output)
     if not recorded:
-        with shown_progress() as progress:
-            result = check(
-                f"models:/{model.name}/{model.version}" if model.versioned else model_uri,
-                policy=in_force,
-                key=key,
-                isolation=isolation,
-                tracking_uri=tracking_uri,
-                registry_uri=registry_uri,
-                progress=progress,
-            )
-        said["check"] = result_fields(result)
-        _say(output, text(result))
-        if result.exit_code != 0:
-            _finish(output, said, result.exit_code)
-    model = registry.resolve(f"models:/{model.name}/{model.version}" if model.versioned else model_uri)
+        _test(pinned, in_force, told, key=key, isolation=isolation, servers=(tracking_uri, registry_uri))
+        model = registry.resolve(pinned)  # with the tags that the test left
     decision = examine(registry, model, in_force, route=route, value=value, now=parse_moment(None))
-    said["decision"] = decision_fields(decision)
+    told.fields["decision"] = decision_fields(decision)
     if decision.waived or not decision.allowed:
-        _say(output, decision_text(decision))
+        told.say(decision_text(decision))
     if not decision.allowed:
-        _finish(output, said, exit_code(decision))
+        told.end(exit_code(decision))
+    _move(registry, model, decision, route=route, value=value)
+    told.fields["promoted"] = True
+    waived = " (WAIVED)" if decision.waived else ""
+    told.say(f"Promoted{waived}: {model.name} version {model.version} to {route} {value}.")
+    told.end(0)
+
+
+class _Told:
+    """What this command says: step by step to a person, or as one JSON object at its end."""
+
+    def __init__(self, output: str) -> None:
+        self.fields: dict[str, Any] = {"promoted": False, "check": None, "decision": None}
+        self._output = output
+
+    def say(self, text: str) -> None:
+        if self._output == "text":
+            click.echo(text)
+
+    def end(self, exit_code: int) -> NoReturn:
+        if self._output == "json":
+            click.echo(json.dumps(self.fields, indent=2))
+        sys.exit(exit_code)
+
+
+def _test(
+    model_uri: str,
+    policy: Policy,
+    told: _Told,
+    *,
+    key: str | None,
+    isolation: str,
+    servers: tuple[str | None, str | None],
+) -> None:
+    """Check the version; the command ends here, with the check's own exit code, unless it passed."""
+    from mlflow_privacy_gate import check
+    from mlflow_privacy_gate.cli.check_formats import result_fields, text
+    from mlflow_privacy_gate.cli.progress import shown_progress
+
+    tracking_uri, registry_uri = servers
+    with shown_progress() as progress:
+        result = check(
+            model_uri,
+            policy=policy,
+            key=key,
+            isolation=isolation,
+            tracking_uri=tracking_uri,
+            registry_uri=registry_uri,
+            progress=progress,
+        )
+    told.fields["check"] = result_fields(result)
+    told.say(text(result))
+    if result.exit_code != 0:
+        told.end(result.exit_code)
+
+
+def _move(registry: Registry, model: ResolvedModel, decision: Decision, *, route: Route, value: str) -> None:
+    from mlflow_privacy_gate.gate import Route
+    from mlflow_privacy_gate.vocabulary import VERDICT_TAG
+
     if route is Route.ALIAS:
         registry.set_alias(model, value)
     else:
         registry.set_stage(model, value)
     if decision.waived:
         registry.annotate(model, artifacts={}, tags={VERDICT_TAG: str(decision.outcome)})
-    said["promoted"] = True
-    _say(
-        output,
-        f"Promoted{' (WAIVED)' if decision.waived else ''}: {model.name} version {model.version} to {route} {value}.",
-    )
-    _finish(output, said, 0)
-
-
-def _say(output: str, text: str) -> None:
-    if output == "text":
-        click.echo(text)
-
-
-def _finish(output: str, said: dict[str, Any], exit_code: int) -> NoReturn:
-    if output == "json":
-        click.echo(json.dumps(said, indent=2))
-    sys.exit(exit_code)
