@@ -11,7 +11,8 @@ from mlflow_privacy_gate.policy.margin import declared_categories
 def strictest(given: CardClaims, recorded: CardClaims) -> tuple[CardClaims, tuple[str, ...]]:
     """Return the claims that count when two cards declare something, and in words what of the recorded ones was kept.
 
-    All data categories of both count, the smaller margin, `personal_data: true`, and the claim of differential privacy that promises more.
+    All data categories of both count, the smaller margin, `personal_data: true`, and the recorded claim of differential privacy
+    unless the given one promises as much in epsilon and in delta.
     """
     claims, kept = given, []
     known = declared_categories(given)
@@ -35,4 +36,5 @@ def strictest(given: CardClaims, recorded: CardClaims) -> tuple[CardClaims, tupl
 
 
 def _promises_more(one: DifferentialPrivacyClaim, other: DifferentialPrivacyClaim | None) -> bool:
-    return other is None or (one.epsilon, one.delta) < (other.epsilon, other.delta)
+    """Whether the other claim lacks anything of this one: a smaller epsilon makes no larger delta good."""
+    return other is None or one.epsilon < other.epsilon or one.delta < other.delta

@@ -8,6 +8,7 @@ from mlflow_privacy_gate.checks.strictest import strictest
 from mlflow_privacy_gate.evidence.facts import CardClaims, DifferentialPrivacyClaim
 
 TIGHT, WIDE = DifferentialPrivacyClaim(1.0, 1e-6), DifferentialPrivacyClaim(8.0, 1e-5)
+EMPTIED = DifferentialPrivacyClaim(0.9, 0.5)  # a smaller epsilon, and a delta that takes it back
 
 
 @pytest.mark.parametrize(
@@ -25,6 +26,8 @@ TIGHT, WIDE = DifferentialPrivacyClaim(1.0, 1e-6), DifferentialPrivacyClaim(8.0,
         (CardClaims(), CardClaims(differential_privacy=TIGHT), TIGHT, 1),
         (CardClaims(differential_privacy=WIDE), CardClaims(differential_privacy=TIGHT), TIGHT, 1),
         (CardClaims(differential_privacy=TIGHT), CardClaims(differential_privacy=WIDE), TIGHT, 0),
+        (CardClaims(differential_privacy=TIGHT), CardClaims(differential_privacy=TIGHT), TIGHT, 0),
+        (CardClaims(differential_privacy=EMPTIED), CardClaims(differential_privacy=TIGHT), TIGHT, 1),
     ],
 )
 def test_the_stricter_of_two_claims_counts_and_what_was_kept_is_said(
