@@ -127,4 +127,6 @@ def test_a_harmful_model_could_not_be_judged_within_the_limits(logged: Logged, c
     done = logged.check()
     assert done.returncode == 3, done.stderr
     assert done.stdout == ""
-    assert time.monotonic() - start < 40
+    assert (
+        time.monotonic() - start < 120
+    )  # most of it is the start of the command on a busy machine; without a limit it never ends
