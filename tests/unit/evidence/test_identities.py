@@ -131,7 +131,7 @@ def test_an_identity_counts_in_its_role_and_until_its_end(envelope: bytes, pipel
     officer = TrustedIdentity(**{**vars(pipeline), "role": KeyRole.PRIVACY_OFFICER})
     tester = TrustedKey("tester-1", KeyRole.TESTER, fresh_signer().public_pem)
     assert refusal(envelope, officer, tester).code is ReasonCode.PG003
-    ended = TrustedIdentity(**{**vars(pipeline), "not_after": NOW - timedelta(seconds=1)})
+    ended = TrustedIdentity(**{**vars(pipeline), "not_after": NOW})
     rejected = refusal(envelope, ended)
     assert (rejected.code, "not trusted any more" in rejected.message) == (ReasonCode.PG003, True)
     assert believed(envelope, ended, now=NOW - timedelta(seconds=30)).signed
