@@ -123,3 +123,16 @@ def test_a_comment_behind_a_value_of_ours_survives_its_change() -> None:
 def test_a_value_of_ours_that_an_author_turned_into_something_else_is_an_error_with_its_line() -> None:
     with pytest.raises(CardError, match=r"^line 4: privacy_gate.verdict is the gate's own"):
         write_card("---\nprivacy_gate:\n  margin: 0.5\n  verdict: [pass]\n---\nBody.\n", passing_view())
+
+
+@pytest.mark.parametrize(
+    "front_matter",
+    [
+        "privacy_gate: &claims\n  max_attack_auc: 0.52\nother: *claims",
+        "kept: &model {name: m, results: []}\nmodel-index:\n- *model",
+    ],
+    ids=["claims that stand elsewhere too", "a model that stands elsewhere too"],
+)
+def test_a_card_whose_own_content_would_change_with_ours_is_refused(front_matter: str) -> None:
+    with pytest.raises(CardError, match="left alone"):
+        write_card(f"---\n{front_matter}\n---\nBody.\n", passing_view())

@@ -77,6 +77,15 @@ def test_on_noise_the_bound_is_above_zero_in_at_most_one_draw_in_twenty() -> Non
     assert above <= 10
 
 
+def test_choosing_among_many_attacks_is_no_evidence_for_the_rows_they_were_not_chosen_on() -> None:
+    above = 0
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        many = {f"noise {number}": rng.normal(size=400) for number in range(20)}
+        above += epsilon_lower_bound(many, np.repeat([True, False], 200), delta=0.0, rng=rng).epsilon > 0
+    assert above <= 2
+
+
 def randomised_response(epsilon: float, rows: int, rng: np.random.Generator) -> tuple[Any, Any]:
     """Scores of the sharpest mechanism of that epsilon: the truth about membership, told with probability e^eps / (1 + e^eps)."""
     truthful = math.exp(epsilon) / (1 + math.exp(epsilon))
