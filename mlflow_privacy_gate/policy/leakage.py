@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mlflow_privacy_gate.evidence.facts import AttackFacts, Evidence, Metric
+from mlflow_privacy_gate.evidence.facts import WORST_AUC, AttackFacts, Evidence, Metric
 from mlflow_privacy_gate.policy.gating import deciding_attacks
 from mlflow_privacy_gate.policy.margin import Margin, exceeds
 from mlflow_privacy_gate.policy.model import DecideOn, Policy
@@ -21,12 +21,14 @@ def leakage(policy: Policy, evidence: Evidence, margin: Margin) -> Iterator[Find
             continue  # a requirement that is not met, and found as such
         auc = facts.auc
         if auc is not None and auc.value is not None:
-            yield from _auc(policy, name, auc, auc.value, margin)
+            yield from _auc(policy, facts, auc, auc.value, margin)
         yield from _tpr(policy, facts)
 
 
-def _auc(policy: Policy, name: str, auc: Metric, value: float, margin: Margin) -> Iterator[Finding]:
-    measured = f"AUC {number(value, against=margin.value)} ({interval(auc.ci_low, auc.ci_high)})"
+def _auc(policy: Policy, facts: AttackFacts, auc: Metric, value: float, margin: Margin) -> Iterator[Finding]:
+    name = facts.id
+    chosen = ", wider for being the worst of several" if facts.metric(WORST_AUC) else ""
+    measured = f"AUC {number(value, against=margin.value)} ({interval(auc.ci_low, auc.ci_high)}{chosen})"
     if exceeds(value, margin.value):
         yield Finding(
             ReasonCode.PG201,

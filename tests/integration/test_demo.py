@@ -75,9 +75,14 @@ def test_the_demo_refuses_one_model_promotes_another_and_may_be_run_again(first:
     for attempt, ran in ((1, first.ran), (2, demo(first.home))):
         assert ran.returncode == 0, ran.stderr[-3000:]
         assert "Traceback" not in ran.stderr
-        assert re.search(rf"demo-overfitted\W+{attempt}\W+0\.\d+ .*fail.*refused", ran.stdout)
-        assert re.search(rf"demo-regularised\W+{attempt}\W+0\.\d+ .*pass.*promoted", ran.stdout)
-        assert "this is what a simple test misses" in ran.stdout
+        for name, verdict, moved, thorough in (
+            ("overfitted", "fail", "refused", "fail"),
+            ("regularised", "pass", "promoted", "pass"),
+            ("quiet", "pass", "promoted", "fail"),
+        ):
+            row = rf"demo-{name}\W+{attempt}\W+0\.\d+ .*\b{verdict}\b.*\b{moved}\b\W+{thorough}: 0\.\d+"
+            assert re.search(row, ran.stdout), ran.stdout
+        assert "demo-quiet passes the standard preset and fails the thorough one" in ran.stdout
         assert "PG201" in ran.stdout
         assert [step for step in STEPS if step not in ran.stderr] == []
         assert "INFO" not in ran.stderr

@@ -170,6 +170,7 @@ def test_findings_name_attack_number_interval_and_limit(checked: Check, preset: 
             assert part in finding.message
         # the largest of several was chosen, and its interval says so
         assert (facts.metric("auc_worst") is not None) == (name == result.attack)
+        assert ("wider for being the worst of several" in finding.message) == (name == result.attack)
 
 
 class TailModel(FakeModel):
