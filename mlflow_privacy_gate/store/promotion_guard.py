@@ -9,7 +9,7 @@ reason code. A refusal is in the ledger before it is raised.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Generic, TypeVar
@@ -49,7 +49,7 @@ class Promotion(Generic[_T]):
     """
 
     request: Request
-    look: Callable[[], Sequence[Subject]]
+    look: Callable[[], Iterable[Subject]]
     version_location: VersionLocation
     write: Callable[[], _T]
     version: str | None = None
@@ -168,7 +168,7 @@ class PromotionGuard:
             try:
                 policy = self._last_read = self._policy_file.current()
             except PolicyError:
-                if request.guarded_blindly(self._last_read) and promotion.look():
+                if request.guarded_blindly(self._last_read) and any(True for _ in promotion.look()):
                     raise
                 return None
             return policy if request.guarded_by(policy) else None
@@ -177,7 +177,7 @@ class PromotionGuard:
         """Take turns until everything that is promoted was looked at before; PromotionRefused with every refusal."""
         looks = Looks(self._folder_at, promotion.version_location, policy.limits.memory_gb * 1e9)
         with self._turns.primary():
-            ahead = promotion.look() if _may_matter(policy) else ()
+            ahead = tuple(promotion.look()) if _may_matter(policy) else ()
         for subject in ahead:
             if _worth_a_look(policy, promotion.request, subject):
                 looks.look(subject.location)
@@ -254,7 +254,7 @@ class PromotionGuard:
         return result
 
     def _rule(
-        self, turn: Turn, recorder: Recorder, promotion: Promotion[_T], subjects: Sequence[Subject], looks: Looks
+        self, turn: Turn, recorder: Recorder, promotion: Promotion[_T], subjects: Iterable[Subject], looks: Looks
     ) -> list[Ruled]:
         """Decide each version with what the ledger knows of its bytes; _Refused with those decided when one may not be promoted."""
         rulings = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
@@ -86,20 +86,18 @@ def _check_reach(name: str, version: str) -> None:
         raise MlflowException(f"Model Version (name={name}, version={version}) not found", RESOURCE_DOES_NOT_EXIST)
 
 
-def every_version(store: RegistryStore, name: str) -> tuple[Subject, ...]:
-    """Look up every version of a registered model that is not a prompt.
+def every_version(store: RegistryStore, name: str) -> Iterator[Subject]:
+    """Look up every version of a registered model that is not a prompt, each when it is asked for.
 
     By number, because MLflow's search leaves out all versions of a model as soon as one of them carries a prompt's tag.
     """
     newest = max((int(found.version) for found in store.get_latest_versions(name)), default=0)
-    subjects: list[Subject] = []
     for number in range(1, newest + 1):
         try:
-            subjects.extend(existing_version(store, name, str(number)))
+            yield from existing_version(store, name, str(number))
         except MlflowException as exc:
             if not is_missing(exc):  # missing: deleted
                 raise
-    return tuple(subjects)
 
 
 def new_version(name: str, source: str, tags: Iterable[Tag] | None) -> tuple[Subject, ...]:

@@ -121,8 +121,8 @@ class Bench:
         self.folder = folder
         self.change: Callable[[], None] | None = None
         self.fault: Exception | None = None
-        turns = turns_at(self.inner)  # type: ignore[arg-type]
-        guard = PromotionGuard(PolicyFile(policy_path), self._folder_at, turns, lambda: Asker("tester", "default"))
+        self.turns = turns_at(self.inner)  # type: ignore[arg-type]
+        guard = PromotionGuard(PolicyFile(policy_path), self._folder_at, self.turns, lambda: Asker("tester", "default"))
         self.store: Any = gated(self.inner, guard)  # type: ignore[arg-type]
 
     @contextmanager
@@ -241,12 +241,24 @@ def test_a_number_that_no_registry_holds_is_mlflows_own_answer(bench: Bench, ver
         assert caught.value.error_code == "RESOURCE_DOES_NOT_EXIST"
 
 
-def test_a_rename_of_very_many_versions_is_refused_after_the_first_twenty(bench: Bench) -> None:
+def test_a_rename_of_very_many_versions_is_refused_after_the_first_twenty(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
     passing = bench.checked()
     for _ in range(100):
         bench.inner.add("credit")
+    while_others_wait: set[str] = set()
+    look_up = FakeStore.get_model_version
+
+    def noting(store: FakeStore, name: str, version: str) -> ModelVersion:
+        if bench.turns.inside():
+            while_others_wait.add(version)
+        return look_up(store, name, version)
+
+    monkeypatch.setattr(FakeStore, "get_model_version", noting)
     text = bench.refusal(lambda: bench.store.rename_registered_model("credit", "live-credit"))
     assert [f"credit version {number}:" in text for number in (2, 21, 22, 101)] == [True, True, False, False]
+    assert while_others_wait == {str(number) for number in range(1, 22)}
     for number in range(2, 102):
         bench.store.delete_model_version("credit", str(number))
     bench.inner.stored.update({("credit", number): passing for number in range(2, 42)})
