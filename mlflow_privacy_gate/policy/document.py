@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import yaml
 
-SIZE_LIMIT = 1_000_000
+SIZE_LIMIT = 200_000  # a policy has a few thousand; a server reads it between two promotions
 DEPTH_LIMIT = 12
 Path = tuple[Hashable, ...]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import stat
 from collections.abc import Hashable, Mapping
 from pathlib import Path
 from typing import Any
@@ -62,13 +64,20 @@ def load_policy(path: Path) -> Policy:
 def read_policy_file(path: Path, name: str | None = None) -> bytes:
     """Read at most as much of a policy file as a policy may have; PolicyError names it (by its path, else) and says why not."""
     try:
-        with path.open("rb") as stream:
+        with open(path, "rb", opener=_unwaiting) as stream:
+            if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                raise PolicyError([f"{name or path}: is a pipe or a device; a policy is a regular file"])
             return stream.read(SIZE_LIMIT + 1)
     except OSError as error:
         reason = "is a folder; name the file in it" if path.is_dir() else f"cannot be read: {error.strerror or error}"
         raise PolicyError([f"{name or path}: {reason}"]) from error
     except ValueError as error:  # a NUL byte in the path
         raise PolicyError([f"{name or path!r}: cannot be read: {error}"]) from error
+
+
+def _unwaiting(path: str, flags: int) -> int:
+    """Open a file so that one swapped for a pipe does not hang the reader."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
 def built_in_policy() -> Policy:

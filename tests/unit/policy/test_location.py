@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,33 @@ def test_a_file_that_becomes_invalid_refuses_until_it_is_mended(tmp_path: Path) 
     path.unlink()
     with pytest.raises(PolicyError, match="cannot be read"):
         file.current()
+    write(path, "warn")
+    assert file.current().mode is Mode.WARN
+
+
+@pytest.mark.parametrize("put", ["pipe", "device", "folder", "large file", "large flow"])
+def test_a_file_that_is_swapped_for_no_policy_refuses_soon_and_until_it_is_back(tmp_path: Path, put: str) -> None:
+    path = write(tmp_path / "p.yaml")
+    file = PolicyFile(path)
+    file.current()
+    path.unlink()
+    if put == "pipe":
+        os.mkfifo(path)
+    elif put == "device":
+        path.symlink_to("/dev/zero")
+    elif put == "folder":
+        path.mkdir()
+    elif put == "large file":
+        path.touch()
+        os.truncate(path, 2**30)
+    else:
+        path.write_text(f"a: [{'1,' * 500_000}]")
+    started = time.monotonic()
+    with pytest.raises(PolicyError, match=r"^p\.yaml") as caught:
+        file.current()
+    assert time.monotonic() - started < 2
+    assert str(tmp_path) not in str(caught.value)
+    path.replace(tmp_path / "away")
     write(path, "warn")
     assert file.current().mode is Mode.WARN
 
