@@ -242,9 +242,9 @@ class RandomAnswerModel(FakeModel):
 
 @dataclass
 class WaveringModel(FakeModel):
-    """Answers by the row; from the ``steady_from``th asking on it always does, before that it adds noise to the first ``rows`` of them."""
+    """Answers by the row; before the ``steady_from``th asking it adds noise to the rows whose first number is ``below`` this."""
 
-    rows: int = 0
+    below: float = np.inf
     scale: float = 0.1
     steady_from: int = 1_000
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(0))
@@ -253,8 +253,8 @@ class WaveringModel(FakeModel):
     def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
         own = 1 / (1 + np.exp(-features["a"].to_numpy()))
         if self.askings < self.steady_from:
-            noisy = min(self.rows, len(own))
-            own[:noisy] += self.rng.uniform(0.5 * self.scale, self.scale, noisy) * np.where(own[:noisy] > 0.5, -1, 1)
+            noise = self.rng.uniform(0.5 * self.scale, self.scale, len(own)) * np.where(own > 0.5, -1, 1)
+            own += np.where(features["a"] < self.below, noise, 0.0)
         self.askings += 1
         return by_probability(own, labels)
 

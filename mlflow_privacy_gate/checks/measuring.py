@@ -111,7 +111,7 @@ def measure(
     battery = run_battery(
         model, pool, splits, policy, open_logged=open_logged, stop_over=extent.stop_over, progress=progress
     )
-    again = asked_again(model, rows, sides, splits)
+    again = asked_again(model, rows, sides, splits, rng=np.random.default_rng(seed))
     holds_rows = model.notes.holds_training_rows
     return Measurement(
         kind=pool.observations.kind,

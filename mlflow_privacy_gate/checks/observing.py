@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 # Of each side.
 ASKED_AGAIN_ROWS = 100
+ASKED_ALONE_ROWS = 10
 # A share of the largest answer: what a sum in single precision may differ by. Less hides no more than rounding the answers would.
 FLOAT_NOISE = 1e-5
 _ANSWERS = ("probabilities", "logits", "correct", "residuals", "log_likelihood")
@@ -116,27 +117,42 @@ def _known(frame: pd.DataFrame, side: Observations) -> pd.DataFrame:
     return frame[side.kept] if side.unknown_labels else frame
 
 
-def asked_again(model: LoadedModel, rows: TestedRows, sides: Sides, splits: Splits) -> AskedAgain:
+def asked_again(
+    model: LoadedModel, rows: TestedRows, sides: Sides, splits: Splits, *, rng: np.random.Generator
+) -> AskedAgain:
     """Ask once more about a small sample of both sides, and count the rows whose answer is not the one that was tested.
 
-    Against the very answers that were scored, so that a model which answers by how often or beside what it is asked shows too.
+    Against the very answers that were scored, of rows drawn by ``rng``, in another order and some of them alone, so that a model which
+    answers by how often, beside what, in which place or among how many it is asked shows too.
     """
     compared = [
-        _differing(said, model.observe(inputs(model, sample, splits), sample[splits.target]))
-        for said, frame in ((sides.members, rows.members), (sides.non_members, rows.non_members))
-        for sample in (frame.head(ASKED_AGAIN_ROWS),)
+        _differing(model, side, _known(frame, side), splits, rng)
+        for side, frame in ((sides.members, rows.members), (sides.non_members, rows.non_members))
     ]
     return AskedAgain(sum(one.size for one in compared), sum(int(np.count_nonzero(one)) for one in compared))
 
 
-def _differing(tested: Observations, again: Observations) -> npt.NDArray[np.bool_]:
-    """Say of each row that was asked again (n,) whether its answer differs by more than float noise."""
-    first, repeated = _answers(tested)[: again.n], _answers(again)
-    if first.shape != repeated.shape:
-        return np.ones(again.n, dtype=np.bool_)
-    largest = max(float(np.abs(one[np.isfinite(one)]).max(initial=0.0)) for one in (first, repeated))
-    differs: npt.NDArray[np.bool_] = ~np.isclose(first, repeated, rtol=0.0, atol=FLOAT_NOISE * largest)
-    return np.asarray(differs.reshape(again.n, -1).any(axis=1))
+def _differing(
+    model: LoadedModel, tested: Observations, known: pd.DataFrame, splits: Splits, rng: np.random.Generator
+) -> npt.NDArray[np.bool_]:
+    """Say of each row that is asked about again whether its answer differs by more than float noise."""
+    drawn = rng.permutation(tested.n)[:ASKED_AGAIN_ROWS]
+    batches = [batch for batch in (*drawn[:ASKED_ALONE_ROWS, None], drawn[ASKED_ALONE_ROWS:]) if batch.size]
+    first = _answers(tested)[drawn]
+    noise = FLOAT_NOISE * float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
+    differs = []
+    for batch in batches:
+        sample = known.iloc[batch]
+        again = model.observe(inputs(model, sample, splits), sample[splits.target])
+        differs.append(_differs(_answers(tested)[batch], _answers(again), noise))
+    return np.concatenate(differs)
+
+
+def _differs(first: npt.NDArray[np.float64], again: npt.NDArray[np.float64], noise: float) -> npt.NDArray[np.bool_]:
+    if first.shape != again.shape:
+        return np.ones(len(first), dtype=np.bool_)
+    differs: npt.NDArray[np.bool_] = ~np.isclose(first, again, rtol=0.0, atol=noise)
+    return np.asarray(differs.reshape(len(first), -1).any(axis=1))
 
 
 def _answers(said: Observations) -> npt.NDArray[np.float64]:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,12 +152,12 @@ def test_a_model_that_answers_at_random_is_asked_again_and_not_judged(registry: 
 @pytest.mark.parametrize(
     ("model", "verdict", "found"),
     [
-        (WaveringModel(rows=ROWS, scale=1e-7), Outcome.PASS, False),
-        (WaveringModel(rows=1), Outcome.PASS, True),
-        (WaveringModel(rows=2), Outcome.INCONCLUSIVE, True),
-        (WaveringModel(rows=ROWS, steady_from=2), Outcome.INCONCLUSIVE, True),
+        (WaveringModel(scale=1e-7), Outcome.PASS, False),
+        (WaveringModel(below=-2.6), Outcome.PASS, True),
+        (WaveringModel(below=-1.5), Outcome.INCONCLUSIVE, True),
+        (WaveringModel(steady_from=2), Outcome.INCONCLUSIVE, True),
     ],
-    ids=["float noise", "one row in a hundred", "two rows in a hundred", "steady once it was tested"],
+    ids=["float noise", "few rows", "many rows", "steady once it was tested"],
 )
 def test_answers_that_change_are_warned_of_where_few_and_not_judged_where_many(
     registry: FakeRegistry, model: FakeModel, verdict: Outcome, found: bool
@@ -166,6 +167,28 @@ def test_answers_that_change_are_warned_of_where_few_and_not_judged_where_many(
     assert ("PG110" in codes(result)) is found
     assert ("PG110" in result.card) is found
     assert ("PG110" in FORMATS["text"](result)) is found
+
+
+@pytest.mark.parametrize(
+    "noise",
+    [
+        lambda a: np.random.default_rng(0).uniform(-0.2, 0.2, len(a)),
+        lambda a: np.where(np.arange(len(a)) < 100, 0.0, np.random.default_rng(len(a)).uniform(-0.2, 0.2, len(a))),
+        lambda a: 0.2 * np.sin(1e6 * a) if len(a) > 1 else np.zeros(1),
+        lambda a: 0.2 * np.sin(1e6 * (a + a.sum())),
+    ],
+    ids=["by its place", "past the first hundred", "among others only", "by the other rows"],
+)
+def test_a_model_whose_answer_to_a_row_depends_on_how_it_is_asked_is_not_judged(
+    registry: FakeRegistry, noise: Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
+) -> None:
+    class Asked(FakeModel):
+        def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
+            return by_probability(0.5 + 0.1 * np.tanh(features["b"]) + noise(features["a"].to_numpy()), labels)
+
+    result = checked(registry, Asked())
+    assert result.verdict is Outcome.INCONCLUSIVE
+    assert "PG110" in codes(result)
 
 
 def test_a_leak_is_a_fail_even_of_a_model_that_answers_otherwise_each_time(registry: FakeRegistry) -> None:
