@@ -48,7 +48,7 @@ def _folder(uri: str) -> Path | None:
     except ArgumentError:
         return None
     folder = Path(database).resolve().parent if database and database != ":memory:" else None
-    return folder if folder is not None and folder.is_dir() else None
+    return folder if folder is not None and os.path.isdir(folder) else None  # noqa: PTH112 - Path.is_dir raises where it may not look
 
 
 @contextmanager
@@ -58,7 +58,13 @@ def _alone_in(folder: Path) -> Iterator[None]:
     except ImportError:  # Windows: MLflow's own retries must do
         yield
         return
-    handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # a folder that may not be listed, though the file in it can be opened
+        handle = None
+    if handle is None:
+        yield
+        return
     token = _held.set(_held.get() | {folder})
     try:
         deadline = time.monotonic() + OPENING_SECONDS
