@@ -117,14 +117,20 @@ class SqlLedger:
                 return
 
     def take_turn(self, connection: Connection) -> SqlTurn:
-        """Wait for the turn, which ends with the connection's transaction; SQLAlchemy's own errors pass through."""
+        """Wait for the turn, which ends with the connection's transaction; SQLAlchemy's own errors pass through.
+
+        CouldNotLook (PG902) where the last row is not the one that the head names, for then rows were taken off the end.
+        """
         counted = update(_HEAD).where(_HEAD.c.id == _ONE).values(turns=_HEAD.c.turns + 1)
-        if not connection.dialect.update_returning:
+        if connection.dialect.update_returning:
+            head = _head(connection.execute(counted.returning(_HEAD.c.sequence, _HEAD.c.sha256)).first())
+        else:
             connection.execute(counted)
-            return SqlTurn(connection, _stored_head(connection))
-        return SqlTurn(
-            connection, _head(connection.execute(counted.returning(_HEAD.c.sequence, _HEAD.c.sha256)).first())
-        )
+            head = _stored_head(connection)
+        last = connection.execute(select(_ROWS.c.sequence, _ROWS.c.sha256).order_by(_ROWS.c.sequence.desc()).limit(1))
+        if (Head() if (found := last.first()) is None else _head(found)) != head:
+            raise _broken(head.sequence, "the ledger does not end there")
+        return SqlTurn(connection, head)
 
     @contextmanager
     def snapshot(self) -> Iterator[Snapshot]:
@@ -216,7 +222,6 @@ def _known_tests(connection: Connection, model_digest: str) -> KnownTests:
         .where(
             _ROWS.c.model_digest == model_digest,
             _ROWS.c.kind == str(EntryKind.ATTESTATION),
-            _ROWS.c.envelope.is_not(None),
         )
         .order_by(_ROWS.c.sequence)
     )
@@ -224,18 +229,22 @@ def _known_tests(connection: Connection, model_digest: str) -> KnownTests:
 
 
 def _unchanged(columns: Mapping[str, Any]) -> bytes:
-    """Give a row's envelope; CouldNotLook (PG902) where the row is not as it was written, since then nothing is known of this test."""
+    """Give a test's envelope; CouldNotLook (PG902) where its row is not as it was written, since then nothing is known of this test."""
     try:
         row = _row(columns)
     except UnreadableRow as exc:
         raise CouldNotLook(f"{exc}; see `mlflow-privacy-gate ledger verify`", code=ReasonCode.PG902) from exc
     changed = change_in(row)
     if changed is not None or row.envelope is None:
-        raise CouldNotLook(
-            f"the ledger is broken at row {row.sequence} ({changed}); see `mlflow-privacy-gate ledger verify`",
-            code=ReasonCode.PG902,
-        )
+        raise _broken(row.sequence, changed or "the envelope that it names is missing")
     return row.envelope.encode("utf-8")
+
+
+def _broken(sequence: int, problem: str) -> CouldNotLook:
+    return CouldNotLook(
+        f"the ledger is broken at row {sequence} ({problem}); see `mlflow-privacy-gate ledger verify`",
+        code=ReasonCode.PG902,
+    )
 
 
 def _columns(row: Row) -> dict[str, Any]:

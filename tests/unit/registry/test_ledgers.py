@@ -172,7 +172,15 @@ def test_tampering_in_the_database_is_named(tmp_path: Path, statement: str, row:
 
 @pytest.mark.parametrize(
     "change",
-    ["envelope = '{}'", "codes = 'PG201'", "version = '9'", "result = 'rubbish'", "split_digests = ''", "sha256 = 'f'"],
+    [
+        "envelope = '{}'",
+        "envelope = NULL",
+        "codes = 'PG201'",
+        "version = '9'",
+        "result = 'rubbish'",
+        "split_digests = ''",
+        "sha256 = 'f'",
+    ],
 )
 def test_a_test_whose_row_was_changed_in_the_database_decides_nothing(tmp_path: Path, change: str) -> None:
     place = InDatabase(tmp_path)
@@ -182,6 +190,29 @@ def test_a_test_whose_row_was_changed_in_the_database_decides_nothing(tmp_path: 
         connection.exec_driver_sql(f"UPDATE privacy_gate_ledger SET {change} WHERE sequence = 1")
     with pytest.raises(CouldNotLook, match="row 1") as caught, place.turn() as turn:
         turn.known_tests("a" * 64)
+    assert caught.value.code is ReasonCode.PG902
+    place.engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM privacy_gate_ledger WHERE sequence = 3",
+        "DELETE FROM privacy_gate_ledger",
+        "UPDATE privacy_gate_ledger_head SET sequence = 2",
+        "UPDATE privacy_gate_ledger_head SET sha256 = 'f'",
+        "DELETE FROM privacy_gate_ledger_head",
+    ],
+)
+def test_a_database_whose_ledger_was_cut_off_gives_no_further_turn(tmp_path: Path, statement: str) -> None:
+    place = InDatabase(tmp_path)
+    for number in range(3):
+        with place.turn() as turn:
+            turn.append(decided(number))
+    with place.engine.begin() as connection:
+        connection.exec_driver_sql(statement)
+    with pytest.raises(CouldNotLook, match="ledger is broken") as caught, place.turn():
+        pass
     assert caught.value.code is ReasonCode.PG902
     place.engine.dispose()
 
