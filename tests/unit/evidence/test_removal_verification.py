@@ -78,12 +78,23 @@ def test_a_better_answer_under_a_genuine_signature_is_refused() -> None:
         (sign(STATEMENT, STRANGER), {}, ReasonCode.PG003),
         (ENVELOPE, {"keys": []}, ReasonCode.PG003),
         (ENVELOPE, {"keys": [OFFICER]}, ReasonCode.PG003),
+        (ENVELOPE, {"keys": [replace(TESTER, not_after=NOW - timedelta(seconds=1))]}, ReasonCode.PG003),
         (ENVELOPE, {"model_digest": "c" * 64}, ReasonCode.PG004),
         (ENVELOPE, {"query_digest": f"rowset-sha256/v1:{'c' * 64}"}, ReasonCode.PG004),
         (ENVELOPE, {"now": NOW - timedelta(hours=1)}, ReasonCode.PG005),
         (b"{}", {}, ReasonCode.PG002),
     ],
-    ids=["unsigned", "a stranger's", "no keys", "an officer's", "other bytes", "other rows", "not yet", "no envelope"],
+    ids=[
+        "unsigned",
+        "a stranger's",
+        "no keys",
+        "an officer's",
+        "an expired key's",
+        "other bytes",
+        "other rows",
+        "not yet",
+        "no envelope",
+    ],
 )
 def test_what_is_not_a_trusted_testers_word_on_these_bytes_and_rows_is_refused(
     envelope: bytes, changes: dict[str, Any], code: ReasonCode
