@@ -137,7 +137,9 @@ def _differing(
 ) -> npt.NDArray[np.bool_]:
     """Say of each row that is asked about again whether its answer differs by more than float noise."""
     drawn = rng.permutation(tested.n)[:ASKED_AGAIN_ROWS]
-    batches = [batch for batch in (*drawn[:ASKED_ALONE_ROWS, None], drawn[ASKED_ALONE_ROWS:]) if batch.size]
+    # Of one wrong label nothing tells whether it is in the words of the right one.
+    alone = 0 if tested.kind == "label_only" else ASKED_ALONE_ROWS
+    batches = [batch for batch in (*drawn[:alone, None], drawn[alone:]) if batch.size]
     first = _answers(tested)[drawn]
     noise = FLOAT_NOISE * float(np.abs(first[np.isfinite(first)]).max(initial=0.0))
     differs = []

@@ -191,6 +191,15 @@ def test_a_model_whose_answer_to_a_row_depends_on_how_it_is_asked_is_not_judged(
     assert "PG110" in codes(result)
 
 
+def test_a_model_that_shows_labels_only_and_names_no_classes_is_asked_again_like_others(registry: FakeRegistry) -> None:
+    class Labels(FakeModel):
+        def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
+            return Observations.from_predicted_labels((features["a"] > 0).astype(int), labels)
+
+    validity = checked(registry, Labels()).evidence.validity
+    assert (validity.unstable_rows, validity.asked_again_rows) == (0, 200)
+
+
 def test_a_leak_is_a_fail_even_of_a_model_that_answers_otherwise_each_time(registry: FakeRegistry) -> None:
     class Leaky(RandomAnswerModel):
         def answer(self, features: pd.DataFrame, labels: pd.Series[Any]) -> Observations:
