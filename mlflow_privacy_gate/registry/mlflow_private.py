@@ -88,14 +88,24 @@ def version_and_location(store: Any, name: str, version: str) -> tuple[ModelVers
     """Return a registry store's version with its tags (a store in a database leaves its aliases out) and where clients load its bytes from.
 
     In a database both are columns of one row: a promotion looks twice, so it is read once each time, not as MLflow's two methods do.
+    A store with methods of its own for it is asked by them, since clients load the bytes from where they say.
     """
-    row_of = getattr(store, "_get_sql_model_version", None)
-    if row_of is None or not keeps_sql(store):
+    if not _reads_rows(store):
         found = store.get_model_version(name, version)
         return found, str(store.get_model_version_download_uri(found.name, found.version))
     with store.ManagedSessionMaker() as session:
-        row = row_of(session, name, version)
+        row = store._get_sql_model_version(session, name, version)
         return row.to_mlflow_entity(), str(row.storage_location or row.source)
+
+
+def _reads_rows(store: object) -> bool:
+    """Whether a store answers for versions as MLflow's own database store does, from rows that can be read."""
+    own = sys.modules.get("mlflow.store.model_registry.sqlalchemy_store")
+    rows = getattr(own, "SqlAlchemyStore", None)
+    methods = ("get_model_version", "get_model_version_download_uri", "_get_sql_model_version")
+    return rows is not None and all(
+        hasattr(rows, name) and getattr(store, name, None) == getattr(rows, name).__get__(store) for name in methods
+    )
 
 
 def active_workspace(store: AbstractStore) -> str:

@@ -55,3 +55,26 @@ def test_a_store_that_is_no_database_is_asked_by_its_public_methods(store: Any) 
 
     found, location = version_and_location(Elsewhere(), "copied", "1")
     assert (found.source, location) == ("models:/credit/1", "s3://bucket/model")
+
+
+def test_a_database_store_with_a_location_of_its_own_is_asked_for_it(
+    store: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Elsewhere(SqlAlchemyStore):
+        def get_model_version_download_uri(self, name: str, version: str) -> str:
+            return f"s3://mirror/{name}/{version}"
+
+    monkeypatch.setattr(store, "__class__", Elsewhere)
+    assert version_and_location(store, "credit", "1")[1] == "s3://mirror/credit/1"
+
+
+def test_a_version_is_read_in_one_session(store: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened, plain = [], store.ManagedSessionMaker
+
+    def counted(*args: Any, **options: Any) -> Any:
+        opened.append(1)
+        return plain(*args, **options)
+
+    monkeypatch.setattr(store, "ManagedSessionMaker", counted)
+    version_and_location(store, "credit", "1")
+    assert len(opened) == 1
